@@ -1,0 +1,179 @@
+// SPDX-FileCopyrightText: The WorkItem Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dispatcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/workitem-operator/workitem-operator/api/v1alpha1"
+	"github.com/workitem-operator/workitem-operator/internal/delivery"
+	"github.com/workitem-operator/workitem-operator/internal/endpoint"
+	"github.com/workitem-operator/workitem-operator/internal/outbox"
+)
+
+// attempt sends an outbox whose time has come: steps 2 to 4 of the package comment.
+// The call itself and its outcome are the courier's.
+func (r *Reconciler) attempt(ctx context.Context, f outbox.Facts) (ctrl.Result, error) {
+	if !r.courier.accepts() {
+		return ctrl.Result{}, nil // An orderly stop has begun: no new claims.
+	}
+	ep, err := r.Resolver.Resolve(ctx, f.Provider, endpoint.Recent)
+	var problem *endpoint.Problem
+	if errors.As(err, &problem) {
+		// The provider reconciler finds the same, says so in the status, and goes on
+		// looking; until it has, this outbox looks again itself.
+		r.Pauses.Check(f.Provider)
+		return r.holdUp(ctx, f, outbox.Decision{
+			Action: outbox.HoldUp, Reason: problem.Reason, Message: problem.Message, At: f.Now.Add(problemRetry),
+		})
+	}
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	slot, wait := r.gates.enter(f.Provider, client.ObjectKeyFromObject(f.Outbox), r.limit(f.Provider))
+	if slot == nil {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	job, result, err := r.prepare(ctx, f)
+	if job == nil {
+		slot.unused()
+		return result, err
+	}
+	job.sender, job.secrets, job.slot = ep.Sender, ep.Secrets, slot
+	if !r.courier.launch(r, job) {
+		slot.unused()
+	}
+	return ctrl.Result{}, nil
+}
+
+// limit is how many calls a provider may get at once: one, as a probe, once the time
+// of a pause for a wrong configuration is over.
+func (r *Reconciler) limit(provider *v1alpha1.NotificationProvider) int {
+	if pause := r.Pauses.Known(provider); pause != nil && pause.Generation == provider.Generation && outbox.Parking(pause) {
+		return 1
+	}
+	return int(provider.Spec.MaxInFlight)
+}
+
+// prepare claims an outbox and counts the attempt. It returns no job if another
+// process has or had the claim, or if the outbox turns out to need something else.
+func (r *Reconciler) prepare(ctx context.Context, f outbox.Facts) (*job, ctrl.Result, error) {
+	held, result, err := r.claim(ctx, f)
+	if held == nil {
+		return nil, result, err
+	}
+	if held.created && r.fresh.trusted(f.Outbox.Namespace, f.Now) {
+		// The created Lease proves that nobody has called or ended this outbox before.
+		return r.newJob(f, held, outbox.Started{Number: 1, Holder: r.Identity, At: f.Now}), ctrl.Result{}, nil
+	}
+	f, d, err := r.decideAgain(ctx, f, held)
+	if err != nil {
+		return nil, ctrl.Result{}, err
+	}
+	if d.Action == outbox.End {
+		result, err := r.endHeld(ctx, f, held, d)
+		return nil, result, err
+	}
+	if d.Action != outbox.Attempt {
+		return nil, ctrl.Result{RequeueAfter: time.Second}, nil
+	}
+	if held.created && f.Outbox.Status.Attempts == 0 {
+		return r.newJob(f, held, outbox.Started{Number: 1, Holder: r.Identity, At: f.Now}), ctrl.Result{}, nil
+	}
+	return r.begin(ctx, f, held)
+}
+
+// begin writes that an attempt is made, before it is (I6, I8). Whoever held the
+// claim before can record nothing any more.
+func (r *Reconciler) begin(ctx context.Context, f outbox.Facts, held *holding) (*job, ctrl.Result, error) {
+	updated := f.Outbox.DeepCopy()
+	var start outbox.Started
+	updated.Status, start = outbox.Begin(f.Outbox, f.Provider, held.lost, r.Identity, f.Now)
+	if err := r.updateStatus(ctx, updated); err != nil {
+		return nil, ctrl.Result{}, err
+	}
+	f.Outbox = updated
+	return r.newJob(f, held, start), ctrl.Result{}, nil
+}
+
+func (r *Reconciler) newJob(f outbox.Facts, held *holding, start outbox.Started) *job {
+	return &job{
+		outbox: f.Outbox, item: f.Item, provider: f.Provider, held: held, start: start,
+		message: delivery.Message{
+			Key: f.Outbox.Spec.IdempotencyKey, Body: []byte(f.Outbox.Spec.Payload.Body),
+			ContentType: outbox.ContentType, Time: f.Now,
+		},
+	}
+}
+
+// claim acquires the claim on an outbox. Without one, the result says when to look
+// again.
+func (r *Reconciler) claim(ctx context.Context, f outbox.Facts) (*holding, ctrl.Result, error) {
+	duration := leaseDuration(f.Provider)
+	held, wait, err := r.claims.acquire(ctx, f.Outbox, duration, r.courier.called(f.Outbox.UID))
+	var refused errRefused
+	if errors.As(err, &refused) {
+		result, err := r.holdUp(ctx, f, outbox.Decision{
+			Action: outbox.HoldUp, Reason: v1alpha1.ReasonClaimRefused, Message: "the API server refuses the claim: " + refused.Error(),
+			At: f.Now.Add(refusedRetry),
+		})
+		return nil, result, err
+	}
+	if err != nil {
+		return nil, ctrl.Result{}, err
+	}
+	if held == nil {
+		return nil, ctrl.Result{RequeueAfter: max(wait, time.Millisecond)}, nil
+	}
+	if held.lost != nil {
+		logf.FromContext(ctx).Info("Took over claim", "lease", klog.KObj(held.lease), "from", held.lost.Holder, "leaseTransitions", held.lease.Spec.LeaseTransitions)
+	}
+	return held, ctrl.Result{}, nil
+}
+
+// leaseDuration is how long a claim holds; a minute when the provider is gone.
+func leaseDuration(provider *v1alpha1.NotificationProvider) time.Duration {
+	if provider == nil {
+		return time.Minute
+	}
+	return provider.Spec.LeaseDuration.Duration
+}
+
+// decideAgain reads an outbox from the API server, after the claim, and decides
+// anew: no cache may cause a call (I5). What the former holder left behind counts.
+func (r *Reconciler) decideAgain(ctx context.Context, f outbox.Facts, held *holding) (outbox.Facts, outbox.Decision, error) {
+	live := &v1alpha1.NotificationOutbox{}
+	if err := r.API.Get(ctx, client.ObjectKeyFromObject(f.Outbox), live); err != nil {
+		return f, outbox.Decision{}, fmt.Errorf("reading outbox: %w", err)
+	}
+	if live.UID != f.Outbox.UID {
+		return f, outbox.Decision{Action: outbox.Nothing}, nil
+	}
+	r.known.Wrote(live) // The cache is not to be asked again before it shows at least this.
+	f.Now = r.Clock.Now()
+	f.Outbox = live
+	judged := live.DeepCopy()
+	judged.Status = outbox.Abandoned(live, held.lost)
+	asked := f
+	asked.Outbox = judged
+	return f, outbox.Decide(asked), nil
+}
+
+// updateStatus writes the status of an outbox, with the resourceVersion that was
+// read as the precondition.
+func (r *Reconciler) updateStatus(ctx context.Context, ob *v1alpha1.NotificationOutbox) error {
+	if err := r.Client.Status().Update(ctx, ob); err != nil {
+		return err
+	}
+	r.known.Wrote(ob)
+	return nil
+}

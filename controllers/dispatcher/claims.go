@@ -1,0 +1,249 @@
+// SPDX-FileCopyrightText: The WorkItem Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dispatcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/workitem-operator/workitem-operator/api/v1alpha1"
+	"github.com/workitem-operator/workitem-operator/internal/claim"
+	"github.com/workitem-operator/workitem-operator/internal/kube"
+	"github.com/workitem-operator/workitem-operator/internal/metrics"
+	"github.com/workitem-operator/workitem-operator/internal/outbox"
+)
+
+// claims carries out the decisions of internal/claim on the API server, and
+// remembers since when each Lease has been seen as it is.
+type claims struct {
+	client client.Client
+	api    client.Reader
+	clock  clock.WithTicker
+	self   string
+
+	mu   sync.Mutex
+	seen map[types.NamespacedName]sighting
+	// hidden are the names under which a Lease exists that the cache does not show:
+	// it is late, or the Lease does not carry our label.
+	hidden map[types.NamespacedName]bool
+}
+
+// sighting is since when a Lease has been seen as it is, on this process's own
+// monotonic clock (I7).
+type sighting struct {
+	uid     types.UID
+	version string
+	at      time.Time
+}
+
+func newClaims(c client.Client, api client.Reader, clk clock.WithTicker, self string) *claims {
+	return &claims{
+		client: c, api: api, clock: clk, self: self,
+		seen: map[types.NamespacedName]sighting{}, hidden: map[types.NamespacedName]bool{},
+	}
+}
+
+// holding is a claim that this process holds.
+type holding struct {
+	// lease is the Lease as it was last written.
+	lease *coordinationv1.Lease
+	// term says how long the claim may be trusted, and ends when it runs out if the
+	// last renewal did reach the API server.
+	term claim.Term
+	ends time.Time
+	// created tells that this process created the Lease: nobody has called or ended
+	// the outbox before.
+	created bool
+	// lost is the former holder whose attempt was never recorded; nil if there is
+	// none.
+	lost *outbox.Lost
+}
+
+// errRefused is why the API server does not let this process claim.
+type errRefused struct{ error }
+
+// acquire tries to claim an outbox. It returns nil and a time to wait if somebody
+// else may hold the claim. called tells whether this process has ever made a call
+// for this outbox.
+func (c *claims) acquire(ctx context.Context, ob *v1alpha1.NotificationOutbox, d time.Duration, called bool) (*holding, time.Duration, error) {
+	key := client.ObjectKeyFromObject(ob)
+	lease, err := c.look(ctx, key)
+	if err != nil {
+		return nil, 0, err
+	}
+	now := c.clock.Now()
+	ours := lease != nil && claim.HeldBy(lease, c.self, ob.UID)
+	decision := claim.Decide(claim.Facts{
+		Lease: lease, Self: c.self, OutboxUID: ob.UID, Duration: d, Now: now,
+		ObservedAt: c.observe(lease, now),
+		Settled:    !called || rejectedBy(ob, c.self),
+	})
+	switch decision.Action {
+	case claim.Wait:
+		return nil, decision.After, nil
+	case claim.Create:
+		return c.create(ctx, ob, d)
+	case claim.Renew:
+		return c.update(ctx, key, claim.Renewed(lease, d, now), d, &holding{})
+	case claim.TakeOver:
+		h := &holding{}
+		if claim.Owns(lease, ob.UID) && (!ours || called) {
+			h.lost = &outbox.Lost{Holder: holderOf(lease)}
+			if lease.Spec.AcquireTime != nil {
+				h.lost.Since = timeOf(lease.Spec.AcquireTime)
+			}
+		}
+		return c.update(ctx, key, claim.TakenOver(lease, ob, c.self, d, now), d, h)
+	}
+	return nil, 0, fmt.Errorf("unknown claim action %d", decision.Action)
+}
+
+// rejectedBy tells whether the last attempt was made by this process and ended with
+// a definite no.
+func rejectedBy(ob *v1alpha1.NotificationOutbox, self string) bool {
+	last := ob.Status.LastAttempt
+	return last != nil && last.Holder == self && last.Outcome == v1alpha1.OutcomeRejected
+}
+
+// look reads a Lease from the cache, or from the API server if the cache is known
+// not to show it.
+func (c *claims) look(ctx context.Context, key types.NamespacedName) (*coordinationv1.Lease, error) {
+	lease := &coordinationv1.Lease{}
+	err := c.client.Get(ctx, key, lease)
+	if apierrors.IsNotFound(err) && c.isHidden(key) {
+		err = c.api.Get(ctx, key, lease)
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading Lease %s: %w", key.Name, err)
+	}
+	return lease, nil
+}
+
+func (c *claims) create(ctx context.Context, ob *v1alpha1.NotificationOutbox, d time.Duration) (*holding, time.Duration, error) {
+	start := c.clock.Now()
+	lease := claim.New(ob, c.self, d, start)
+	term := claim.NewTerm(start, d)
+	err := c.client.Create(ctx, lease)
+	switch {
+	case err == nil:
+		metrics.Claim("created")
+		return &holding{lease: lease, term: term, ends: start.Add(term.Duration), created: true}, 0, nil
+	case apierrors.IsAlreadyExists(err):
+		metrics.Claim("lost")
+		c.hide(client.ObjectKeyFromObject(ob))
+		return nil, term.Duration, nil
+	case kube.Refused(err) && !apierrors.IsNotFound(err):
+		return nil, 0, errRefused{err}
+	}
+	return nil, 0, fmt.Errorf("creating Lease %s: %w", lease.Name, err)
+}
+
+// update renews or takes over a Lease, with the resourceVersion that was read as
+// the precondition: of several that try, one succeeds.
+func (c *claims) update(ctx context.Context, key types.NamespacedName, lease *coordinationv1.Lease, d time.Duration, h *holding) (*holding, time.Duration, error) {
+	start := c.clock.Now()
+	h.term = claim.NewTerm(start, d)
+	h.ends = start.Add(h.term.Duration)
+	err := c.client.Update(ctx, lease)
+	switch {
+	case err == nil:
+		if h.lost != nil {
+			metrics.Claim("takenOver")
+		} else {
+			metrics.Claim("renewed")
+		}
+		h.lease = lease
+		return h, 0, nil
+	case apierrors.IsConflict(err):
+		metrics.Claim("lost")
+		return nil, h.term.Duration, nil
+	case apierrors.IsNotFound(err):
+		c.forget(key)
+		return nil, time.Second, nil
+	case kube.Refused(err):
+		return nil, 0, errRefused{err}
+	}
+	return nil, 0, fmt.Errorf("updating Lease %s: %w", lease.Name, err)
+}
+
+// errPreempted is why a call is cancelled whose claim another process has.
+var errPreempted = errors.New("the claim was taken over by another process")
+
+// renew extends a claim that is held. It is preempted if another process has the
+// Lease.
+func (c *claims) renew(ctx context.Context, h *holding, ob *v1alpha1.NotificationOutbox) error {
+	start := c.clock.Now()
+	next := claim.Renewed(h.lease, h.term.Duration, start)
+	h.ends = start.Add(h.term.Duration) // Even without an answer it may have been renewed.
+	err := c.client.Update(ctx, next)
+	if apierrors.IsConflict(err) {
+		live := &coordinationv1.Lease{}
+		if err := c.api.Get(ctx, client.ObjectKeyFromObject(h.lease), live); err != nil {
+			return err
+		}
+		if !claim.HeldBy(live, c.self, ob.UID) {
+			metrics.Claim("preempted")
+			return errPreempted
+		}
+		h.lease = live // Somebody else changed it, or an earlier renewal had come through.
+		next = claim.Renewed(live, h.term.Duration, start)
+		err = c.client.Update(ctx, next)
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		metrics.Claim("preempted")
+		return errPreempted
+	case err != nil:
+		return err
+	}
+	h.lease, h.term = next, claim.Term{Start: start, Duration: h.term.Duration}
+	return nil
+}
+
+// observe notes a Lease and returns since when it has been seen as it is.
+func (c *claims) observe(lease *coordinationv1.Lease, now time.Time) time.Time {
+	if lease == nil {
+		return now
+	}
+	key := client.ObjectKeyFromObject(lease)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s, ok := c.seen[key]
+	if !ok || s.uid != lease.UID || s.version != lease.ResourceVersion {
+		s = sighting{uid: lease.UID, version: lease.ResourceVersion, at: now}
+		c.seen[key] = s
+	}
+	return s.at
+}
+
+func (c *claims) hide(key types.NamespacedName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.hidden[key] = true
+}
+
+func (c *claims) isHidden(key types.NamespacedName) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.hidden[key]
+}
+
+func (c *claims) forget(key types.NamespacedName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.seen, key)
+	delete(c.hidden, key)
+}

@@ -1,0 +1,228 @@
+// SPDX-FileCopyrightText: The WorkItem Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dispatcher
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/workitem-operator/workitem-operator/api/v1alpha1"
+	"github.com/workitem-operator/workitem-operator/internal/delivery"
+	"github.com/workitem-operator/workitem-operator/internal/outbox"
+	"github.com/workitem-operator/workitem-operator/internal/outcome"
+)
+
+// RecordGrace is how long an orderly stop waits for the outcomes of calls that it
+// cancelled to be recorded.
+const RecordGrace = 8 * time.Second
+
+// errStopping is why a call is cancelled by an orderly stop.
+var errStopping = errors.New("the process is stopping")
+
+// errClaimLost is why a call is cancelled whose claim could not be renewed in time.
+var errClaimLost = errors.New("the claim could not be renewed in time")
+
+// job is one attempt that is begun.
+type job struct {
+	outbox   *v1alpha1.NotificationOutbox
+	item     *v1alpha1.WorkItem
+	provider *v1alpha1.NotificationProvider
+	held     *holding
+	start    outbox.Started
+	message  delivery.Message
+	sender   delivery.Sender
+	secrets  string
+	slot     *pass
+}
+
+// courier owns the goroutines in which calls are made. It is a Runnable: an
+// orderly stop takes no new jobs, lets calls in flight go on for a grace period,
+// then cancels them and waits until their outcome is recorded.
+type courier struct {
+	clock clock.WithTicker
+	grace time.Duration
+	wakes chan event.TypedGenericEvent[*v1alpha1.NotificationOutbox]
+
+	mu      sync.Mutex
+	stopped bool
+	// cancel holds what cancels the call of each job, by the outbox's UID.
+	cancel map[types.UID]context.CancelCauseFunc
+	// made are the outboxes for which this process ever made a call.
+	made map[types.UID]bool
+	jobs sync.WaitGroup
+	// halt is closed when outcomes are no longer waited for.
+	halt chan struct{}
+}
+
+func newCourier(clk clock.WithTicker, grace time.Duration) *courier {
+	return &courier{
+		clock: clk, grace: grace,
+		wakes:  make(chan event.TypedGenericEvent[*v1alpha1.NotificationOutbox], 4096),
+		cancel: map[types.UID]context.CancelCauseFunc{},
+		made:   map[types.UID]bool{},
+		halt:   make(chan struct{}),
+	}
+}
+
+// wake asks for a reconcile of an outbox. When the queue is full the outbox's own
+// timer comes instead.
+func (c *courier) wake(key types.NamespacedName) {
+	ob := &v1alpha1.NotificationOutbox{}
+	ob.Namespace, ob.Name = key.Namespace, key.Name
+	select {
+	case c.wakes <- event.TypedGenericEvent[*v1alpha1.NotificationOutbox]{Object: ob}:
+	default:
+	}
+}
+
+func (c *courier) accepts() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.stopped
+}
+
+// carries tells whether an attempt of an outbox is under way in this process.
+func (c *courier) carries(uid types.UID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cancel[uid] != nil
+}
+
+// called tells whether this process ever made a call for an outbox.
+func (c *courier) called(uid types.UID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.made[uid]
+}
+
+func (c *courier) forget(uid types.UID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.made, uid)
+}
+
+// launch makes the call of a job in a goroutine of its own. It does not when an
+// orderly stop has begun.
+func (c *courier) launch(r *Reconciler, j *job) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	uid := j.outbox.UID
+	if c.stopped || c.cancel[uid] != nil {
+		return false
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	c.cancel[uid] = cancel
+	c.made[uid] = true
+	c.jobs.Go(func() {
+		defer cancel(nil)
+		r.deliver(ctx, j)
+		c.done(j)
+	})
+	return true
+}
+
+func (c *courier) done(j *job) {
+	c.mu.Lock()
+	delete(c.cancel, j.outbox.UID)
+	c.mu.Unlock()
+	c.wake(types.NamespacedName{Namespace: j.outbox.Namespace, Name: j.outbox.Name})
+}
+
+// Start waits for the stop, and then for the jobs. It makes courier a Runnable.
+func (c *courier) Start(ctx context.Context) error {
+	<-ctx.Done()
+	c.mu.Lock()
+	c.stopped = true
+	c.mu.Unlock()
+	finished := make(chan struct{})
+	go func() {
+		c.jobs.Wait()
+		close(finished)
+	}()
+	if c.waits(finished, c.grace) {
+		return nil
+	}
+	c.mu.Lock()
+	for _, cancel := range c.cancel {
+		cancel(errStopping)
+	}
+	c.mu.Unlock()
+	if !c.waits(finished, RecordGrace) {
+		close(c.halt)
+	}
+	return nil
+}
+
+func (c *courier) waits(finished <-chan struct{}, d time.Duration) bool {
+	timer := c.clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-finished:
+		return true
+	case <-timer.C():
+		return false
+	}
+}
+
+// NeedLeaderElection tells the manager that jobs run in every replica.
+func (c *courier) NeedLeaderElection() bool { return false }
+
+// call makes the one call of a job, and keeps its claim meanwhile.
+func (r *Reconciler) call(ctx context.Context, j *job) outcome.Result {
+	ctx, cancel := context.WithCancelCause(ctx)
+	if !j.held.term.Trusted(r.Clock.Now()) {
+		cancel(errClaimLost)
+		return outcome.NotSent(outcome.ReasonCancelled, "the claim could not be trusted any more when the call was to be made")
+	}
+	var keeper sync.WaitGroup
+	keeper.Go(func() { r.keepClaim(ctx, j, cancel) })
+	timed, stop := context.WithTimeout(ctx, j.provider.Spec.Timeout.Duration)
+	res := j.sender.Send(timed, j.message)
+	stop()
+	cancel(nil)
+	keeper.Wait()
+	return res
+}
+
+// keepClaim renews a claim until ctx ends, and cancels the call a margin before the
+// claim runs out if it cannot (I6).
+func (r *Reconciler) keepClaim(ctx context.Context, j *job, cancel context.CancelCauseFunc) {
+	next := j.held.term.RenewEvery()
+	for {
+		trust := j.held.term.TrustedUntil().Sub(r.Clock.Now())
+		if trust <= 0 {
+			cancel(errClaimLost)
+			return
+		}
+		timer := r.Clock.NewTimer(min(next, trust))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C():
+		}
+		left := j.held.term.TrustedUntil().Sub(r.Clock.Now())
+		if left <= 0 {
+			cancel(errClaimLost)
+			return
+		}
+		bounded, stop := context.WithTimeout(ctx, left)
+		err := r.claims.renew(bounded, j.held, j.outbox)
+		stop()
+		next = j.held.term.RenewEvery()
+		if errors.Is(err, errPreempted) {
+			cancel(errPreempted)
+			return
+		}
+		if err != nil {
+			next = j.held.term.RetryRenewAfter()
+		}
+	}
+}

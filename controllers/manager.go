@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: The WorkItem Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/workitem-operator/workitem-operator/api/v1alpha1"
+	"github.com/workitem-operator/workitem-operator/internal/options"
+)
+
+// NewScheme returns a scheme that knows every kind that the operator reads or
+// writes.
+func NewScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	return scheme
+}
+
+// ManagerOptions are the options of a manager that runs the controllers.
+func ManagerOptions(o options.Options) ctrl.Options {
+	stop := StopTimeout(o)
+	var namespaces map[string]cache.Config
+	for _, ns := range o.WatchNamespaces {
+		if namespaces == nil {
+			namespaces = map[string]cache.Config{}
+		}
+		namespaces[ns] = cache.Config{}
+	}
+	return ctrl.Options{
+		Scheme: NewScheme(),
+		Cache: cache.Options{
+			DefaultNamespaces: namespaces,
+			ByObject: map[client.Object]cache.ByObject{
+				// The Leases of nodes change every ten seconds each and must never reach this
+				// process.
+				&coordinationv1.Lease{}: {
+					Label:     labels.SelectorFromSet(labels.Set{v1alpha1.LabelClaim: v1alpha1.LabelClaimValue}),
+					Transform: cache.TransformStripManagedFields(),
+				},
+				&v1alpha1.WorkItem{}:             {Transform: cache.TransformStripManagedFields()},
+				&v1alpha1.NotificationProvider{}: {Transform: cache.TransformStripManagedFields()},
+			},
+		},
+		// Nothing may ever begin to list and watch Secrets.
+		Client:                        client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+		Metrics:                       metricsserver.Options{BindAddress: o.MetricsAddress},
+		HealthProbeBindAddress:        o.HealthAddress,
+		LeaderElection:                o.LeaderElect,
+		LeaderElectionID:              "workitem-operator.workitem.dev",
+		LeaderElectionNamespace:       o.LeaderElectionNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		GracefulShutdownTimeout:       &stop,
+	}
+}

@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: The WorkItem Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package workitem
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/workitem-operator/workitem-operator/api/v1alpha1"
+	"github.com/workitem-operator/workitem-operator/internal/kube"
+	"github.com/workitem-operator/workitem-operator/internal/overdue"
+)
+
+// +kubebuilder:rbac:groups=workitem.dev,resources=workitems,verbs=get;list;watch
+// +kubebuilder:rbac:groups=workitem.dev,resources=workitems/status,verbs=update
+// +kubebuilder:rbac:groups=workitem.dev,resources=notificationoutboxes,verbs=get;list;watch;create
+// +kubebuilder:rbac:groups=workitem.dev,resources=notificationproviders,verbs=get;list;watch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+const (
+	// recheck bounds how long an item that waits for its time is left alone, so that a
+	// jump of the clock heals by itself.
+	recheck = time.Hour
+	// refusedRetry is how soon a create that the API server refused is tried again.
+	refusedRetry = time.Minute
+	// staleRetry is how soon an item is looked at again whose newer version is on its
+	// way. Its event normally comes first.
+	staleRetry = 5 * time.Second
+)
+
+// Reconciler reconciles WorkItems.
+type Reconciler struct {
+	client  client.Client
+	api     client.Reader
+	clock   clock.PassiveClock
+	events  events.EventRecorder
+	known   kube.Versions
+	created created
+}
+
+// New returns a Reconciler that reads through c's cache and, where a cache must not
+// be trusted, from api.
+func New(c client.Client, api client.Reader, clk clock.PassiveClock, recorder events.EventRecorder) *Reconciler {
+	return &Reconciler{client: c, api: api, clock: clk, events: recorder}
+}
+
+// Reconcile makes one pass over one item; see the package comment for its order.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	item := &v1alpha1.WorkItem{}
+	if err := r.client.Get(ctx, req.NamespacedName, item); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if item.DeletionTimestamp != nil {
+		return ctrl.Result{}, nil
+	}
+	if r.known.Behind(item) {
+		return ctrl.Result{RequeueAfter: staleRetry}, nil
+	}
+	p := &pass{Reconciler: r, item: item, now: r.clock.Now()}
+	result, err := p.run(ctx)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return r.lostRace(ctx, item, err)
+	}
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("reconciling WorkItem: %w", err)
+	}
+	return result, nil
+}
+
+// pass is one look at one item.
+type pass struct {
+	*Reconciler
+	item *v1alpha1.WorkItem
+	now  time.Time
+	// committed tells that item is what the API server answered to a write of this
+	// pass, and therefore not older than any report.
+	committed bool
+	facts     overdue.Facts
+	decision  overdue.Decision
+}
+
+func (p *pass) run(ctx context.Context) (ctrl.Result, error) {
+	if err := p.gather(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
+	if p.decision.Changed {
+		if err := p.commit(ctx, overdue.Next(p.facts, p.decision)); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	if err := p.materialise(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
+	plan := overdue.Next(p.facts, p.decision)
+	if plan.Write {
+		if err := p.commit(ctx, plan); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	return p.wake(plan), nil
+}
+
+// wake says when the item has to be looked at again. An item that waits for
+// nothing is left alone.
+func (p *pass) wake(plan overdue.Plan) ctrl.Result {
+	var at time.Time
+	sooner := func(t time.Time) {
+		if !t.IsZero() && (at.IsZero() || t.Before(at)) {
+			at = t
+		}
+	}
+	if next := p.decision.NextCheck; !next.IsZero() {
+		sooner(next)
+		sooner(p.now.Add(recheck))
+	}
+	sooner(plan.ReportAt)
+	if len(p.facts.Refused) > 0 {
+		sooner(p.now.Add(refusedRetry))
+	}
+	if at.IsZero() {
+		return ctrl.Result{}
+	}
+	// Not before the time that is waited for: a timer may fire early by less than
+	// the clock's resolution.
+	return ctrl.Result{RequeueAfter: max(at.Sub(p.now), time.Millisecond)}
+}

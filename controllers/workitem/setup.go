@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The WorkItem Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package workitem
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/workitem-operator/workitem-operator/api/v1alpha1"
+	"github.com/workitem-operator/workitem-operator/internal/overdue"
+)
+
+const (
+	// indexOutboxName finds the items that have an intent for an outbox of a name,
+	// whoever made the object that has it now.
+	indexOutboxName = "status.notifications.outboxName"
+	// indexWaitsFor finds the items that have an open intent for a provider.
+	indexWaitsFor = "status.notifications.providerName"
+	// workers is how many items are reconciled at once.
+	workers = 16
+)
+
+// SetupWithManager adds the reconciler, its indexes and its watches to a manager.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
+	fields := mgr.GetFieldIndexer()
+	if err := fields.IndexField(ctx, &v1alpha1.WorkItem{}, indexOutboxName, outboxNames); err != nil {
+		return fmt.Errorf("indexing WorkItems by outbox: %w", err)
+	}
+	if err := fields.IndexField(ctx, &v1alpha1.WorkItem{}, indexWaitsFor, waitsFor); err != nil {
+		return fmt.Errorf("indexing WorkItems by provider: %w", err)
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("workitem").
+		For(&v1alpha1.WorkItem{}).
+		Watches(&v1alpha1.NotificationOutbox{}, handler.EnqueueRequestsFromMapFunc(r.itemsByName(indexOutboxName))).
+		Watches(&v1alpha1.NotificationProvider{}, handler.EnqueueRequestsFromMapFunc(r.itemsByName(indexWaitsFor)),
+			builder.WithPredicates(comesOrGoes)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(r)
+}
+
+// comesOrGoes lets the events through that tell whether a provider exists; nothing
+// else about a provider matters to a WorkItem.
+var comesOrGoes = predicate.Funcs{
+	UpdateFunc: func(event.UpdateEvent) bool { return false },
+}
+
+func outboxNames(obj client.Object) []string {
+	item, ok := obj.(*v1alpha1.WorkItem)
+	if !ok {
+		return nil
+	}
+	var names []string
+	for _, in := range item.Status.Notifications {
+		names = append(names, in.OutboxName)
+	}
+	return names
+}
+
+func waitsFor(obj client.Object) []string {
+	item, ok := obj.(*v1alpha1.WorkItem)
+	if !ok {
+		return nil
+	}
+	var names []string
+	for _, in := range item.Status.Notifications {
+		if overdue.Open(in.Phase) {
+			names = append(names, in.ProviderName)
+		}
+	}
+	return names
+}
+
+// itemsByName maps an object to the items that an index lists under its name.
+func (r *Reconciler) itemsByName(index string) handler.MapFunc {
+	return func(ctx context.Context, obj client.Object) []reconcile.Request {
+		var items v1alpha1.WorkItemList
+		if err := r.client.List(ctx, &items, client.InNamespace(obj.GetNamespace()), client.MatchingFields{index: obj.GetName()}); err != nil {
+			return nil
+		}
+		requests := make([]reconcile.Request, 0, len(items.Items))
+		for i := range items.Items {
+			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{
+				Namespace: items.Items[i].Namespace, Name: items.Items[i].Name,
+			}})
+		}
+		return requests
+	}
+}

@@ -29,6 +29,9 @@ import (
 	"github.com/workitem-operator/workitem-operator/internal/options"
 )
 
+// The readiness check asks whether this process may claim.
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=selfsubjectaccessreviews,verbs=create
+
 // Settings are what the controllers are made of.
 type Settings struct {
 	// Options are the manager's flags.

@@ -87,7 +87,7 @@ func serve(ctx context.Context, cfg *rest.Config, opts options.Options) error {
 	if err := controllers.Setup(ctx, mgr, settings); err != nil {
 		return err
 	}
-	if err := controllers.AddChecks(mgr, opts); err != nil {
+	if err := addChecks(mgr, opts); err != nil {
 		return err
 	}
 	ctrl.Log.Info("Starting manager", "version", version.String(), "identity", identity, "controllers", opts.Controllers, "namespaces", opts.WatchNamespaces)

@@ -27,8 +27,7 @@ func (r *Reconciler) attempt(ctx context.Context, f outbox.Facts) (ctrl.Result, 
 		return ctrl.Result{}, nil // An orderly stop has begun: no new claims.
 	}
 	ep, err := r.Resolver.Resolve(ctx, f.Provider, endpoint.Recent)
-	var problem *endpoint.Problem
-	if errors.As(err, &problem) {
+	if problem, ok := errors.AsType[*endpoint.Problem](err); ok {
 		// The provider reconciler finds the same, says so in the status, and goes on
 		// looking; until it has, this outbox looks again itself.
 		r.Pauses.Check(f.Provider)
@@ -49,7 +48,7 @@ func (r *Reconciler) attempt(ctx context.Context, f outbox.Facts) (ctrl.Result, 
 		return result, err
 	}
 	job.sender, job.secrets, job.slot = ep.Sender, ep.Secrets, slot
-	if !r.courier.launch(r, job) {
+	if !r.courier.launch(r, job) { //nolint:contextcheck // The call outlives this reconcile; the courier ends it.
 		slot.unused()
 	}
 	return ctrl.Result{}, nil
@@ -120,8 +119,7 @@ func (r *Reconciler) newJob(f outbox.Facts, held *holding, start outbox.Started)
 func (r *Reconciler) claim(ctx context.Context, f outbox.Facts) (*holding, ctrl.Result, error) {
 	duration := leaseDuration(f.Provider)
 	held, wait, err := r.claims.acquire(ctx, f.Outbox, duration, r.courier.called(f.Outbox.UID))
-	var refused errRefused
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[errRefused](err); ok {
 		result, err := r.holdUp(ctx, f, outbox.Decision{
 			Action: outbox.HoldUp, Reason: v1alpha1.ReasonClaimRefused, Message: "the API server refuses the claim: " + refused.Error(),
 			At: f.Now.Add(refusedRetry),
@@ -158,7 +156,7 @@ func (r *Reconciler) decideAgain(ctx context.Context, f outbox.Facts, held *hold
 	if live.UID != f.Outbox.UID {
 		return f, outbox.Decision{Action: outbox.Nothing}, nil
 	}
-	r.known.Wrote(live) // The cache is not to be asked again before it shows at least this.
+	r.known.Wrote(live, r.Clock.Now()) // The cache is not to be asked again before it shows at least this.
 	f.Now = r.Clock.Now()
 	f.Outbox = live
 	judged := live.DeepCopy()
@@ -174,6 +172,6 @@ func (r *Reconciler) updateStatus(ctx context.Context, ob *v1alpha1.Notification
 	if err := r.Client.Status().Update(ctx, ob); err != nil {
 		return err
 	}
-	r.known.Wrote(ob)
+	r.known.Wrote(ob, r.Clock.Now())
 	return nil
 }

@@ -57,6 +57,8 @@ type courier struct {
 	// made are the outboxes for which this process ever made a call.
 	made map[types.UID]bool
 	jobs sync.WaitGroup
+	// stopping is closed when an orderly stop begins.
+	stopping chan struct{}
 	// halt is closed when outcomes are no longer waited for.
 	halt chan struct{}
 }
@@ -68,17 +70,20 @@ func newCourier(clk clock.WithTicker, grace time.Duration) *courier {
 		cancel: map[types.UID]context.CancelCauseFunc{},
 		made:   map[types.UID]bool{},
 		halt:   make(chan struct{}),
+
+		stopping: make(chan struct{}),
 	}
 }
 
-// wake asks for a reconcile of an outbox. When the queue is full the outbox's own
-// timer comes instead.
+// wake asks for a reconcile of an outbox. It must not be lost: an outbox whose call
+// has ended may have no other reason to be looked at. Once a stop has begun nobody
+// reconciles any more.
 func (c *courier) wake(key types.NamespacedName) {
 	ob := &v1alpha1.NotificationOutbox{}
 	ob.Namespace, ob.Name = key.Namespace, key.Name
 	select {
 	case c.wakes <- event.TypedGenericEvent[*v1alpha1.NotificationOutbox]{Object: ob}:
-	default:
+	case <-c.stopping:
 	}
 }
 
@@ -141,6 +146,7 @@ func (c *courier) Start(ctx context.Context) error {
 	c.mu.Lock()
 	c.stopped = true
 	c.mu.Unlock()
+	close(c.stopping)
 	finished := make(chan struct{})
 	go func() {
 		c.jobs.Wait()
@@ -184,11 +190,22 @@ func (r *Reconciler) call(ctx context.Context, j *job) outcome.Result {
 	var keeper sync.WaitGroup
 	keeper.Go(func() { r.keepClaim(ctx, j, cancel) })
 	timed, stop := context.WithTimeout(ctx, j.provider.Spec.Timeout.Duration)
-	res := j.sender.Send(timed, j.message)
+	res := send(timed, j)
 	stop()
 	cancel(nil)
 	keeper.Wait()
 	return res
+}
+
+// send makes the call. A provider that panics has broken its promise; that must not
+// end the process, which other providers need, and nobody knows how far it got.
+func send(ctx context.Context, j *job) (res outcome.Result) {
+	defer func() {
+		if recover() != nil {
+			res = outcome.Unanswered(outcome.ReasonConnectionLost, "the provider's implementation failed; this is a bug of the operator")
+		}
+	}()
+	return j.sender.Send(ctx, j.message)
 }
 
 // keepClaim renews a claim until ctx ends, and cancels the call a margin before the

@@ -133,7 +133,7 @@ func (r *Reconciler) removeDecision(ctx context.Context, ob *v1alpha1.Notificati
 	if err := r.Client.Patch(ctx, patched, client.RawPatch(types.MergePatchType, patch)); err != nil {
 		return err
 	}
-	r.known.Wrote(patched)
+	r.known.Wrote(patched, r.Clock.Now())
 	return nil
 }
 

@@ -33,7 +33,7 @@ import (
 const (
 	// staleRetry is how soon an outbox is looked at again whose newer version is on
 	// its way.
-	staleRetry = 5 * time.Second
+	staleRetry = kube.ConflictFor
 	// refusedRetry is how soon a claim that the API server refused is tried again.
 	refusedRetry = 30 * time.Second
 	// confirmAfter is how long a cache may take to show the WorkItem that an outbox
@@ -105,7 +105,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if r.courier.carries(ob.UID) {
 		return ctrl.Result{}, nil // Its end wakes this outbox again.
 	}
-	if r.known.Behind(ob) {
+	if r.known.Behind(ob, r.Clock.Now()) {
 		return ctrl.Result{RequeueAfter: staleRetry}, nil
 	}
 	facts, err := r.gather(ctx, ob)
@@ -116,7 +116,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	switch {
 	case apierrors.IsConflict(err):
 		metrics.Conflict(v1alpha1.KindNotificationOutbox)
-		r.known.Outdated(ob)
+		r.known.Outdated(ob, r.Clock.Now())
 		logf.FromContext(ctx).V(1).Info("NotificationOutbox changed meanwhile, deciding again")
 		return ctrl.Result{RequeueAfter: staleRetry}, nil
 	case apierrors.IsNotFound(err):

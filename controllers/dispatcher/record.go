@@ -48,46 +48,39 @@ func (r *Reconciler) deliver(ctx context.Context, j *job) {
 func (r *Reconciler) record(ctx context.Context, j *job, res outcome.Result, now time.Time) {
 	base := j.outbox
 	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
-		updated := base.DeepCopy()
-		updated.Status = outbox.Settle(base, j.provider, j.start, res, now, j.held.ends)
 		bounded, stop := context.WithTimeout(ctx, requestTimeout)
-		err := r.updateStatus(bounded, updated)
-		if err == nil {
-			r.announce(j, updated, res)
-			stop()
-			return
-		}
-		if apierrors.IsConflict(err) {
-			base, err = r.rebase(bounded, j, res)
-			if err == nil && base == nil {
-				stop()
-				return
-			}
-			if err == nil {
-				pause = shortestPause
-			}
-		}
+		next, err := r.recordOnce(bounded, j, base, res, now)
 		stop()
-		if apierrors.IsNotFound(err) {
-			return // The outbox is deleted, and with it whoever would read this.
-		}
-		if err == nil {
-			continue
-		}
-		if base == nil {
-			base = j.outbox
-		}
-		log := r.log(j)
-		if kube.Refused(err) {
-			log.Error(err, "API server refuses the outcome of an attempt, trying again", "outcome", res.Class)
+		switch {
+		case err == nil && next == nil, apierrors.IsNotFound(err):
+			return // Recorded, overtaken, or deleted with whoever would read it.
+		case err == nil:
+			base = next
+		case kube.Refused(err):
+			r.log(j).Error(err, "API server refuses the outcome of an attempt, trying again", "outcome", res.Class)
 			pause = longestPause
-		} else {
-			log.V(1).Info("Could not record the outcome of an attempt yet", "cause", err.Error())
+		default:
+			r.log(j).V(1).Info("Could not record the outcome of an attempt yet", "cause", err.Error())
 		}
 		if !r.courier.pauses(pause) {
 			return
 		}
 	}
+}
+
+// recordOnce writes an outcome on top of base. It returns the outbox to try again
+// with if base was an old version, and nothing if there is nothing left to do.
+func (r *Reconciler) recordOnce(ctx context.Context, j *job, base *v1alpha1.NotificationOutbox, res outcome.Result, now time.Time) (*v1alpha1.NotificationOutbox, error) {
+	updated := base.DeepCopy()
+	updated.Status = outbox.Settle(base, j.provider, j.start, res, now, j.held.ends)
+	err := r.updateStatus(ctx, updated)
+	if apierrors.IsConflict(err) {
+		return r.rebase(ctx, j, res)
+	}
+	if err == nil {
+		r.announce(j, updated, res)
+	}
+	return nil, err
 }
 
 // rebase reads an outbox whose version has changed since the attempt was begun. It
@@ -105,10 +98,10 @@ func (r *Reconciler) rebase(ctx context.Context, j *job, res outcome.Result) (*v
 	case outbox.StillRunning:
 		return live, nil
 	case outbox.AlreadySettled:
-		r.known.Wrote(live)
+		r.known.Wrote(live, r.Clock.Now())
 		r.announce(j, live, res)
 	case outbox.TooLate:
-		r.known.Wrote(live)
+		r.known.Wrote(live, r.Clock.Now())
 		metrics.LateResult()
 		r.log(j).Info("Outcome came too late to be recorded", "outcome", res.Class, "reason", res.Reason, "httpStatus", res.HTTPStatus)
 		r.eventLate(live, j, res)

@@ -13,7 +13,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -21,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/workitem-operator/workitem-operator/api/v1alpha1"
+	"github.com/workitem-operator/workitem-operator/internal/kube"
 	"github.com/workitem-operator/workitem-operator/internal/outbox"
 )
 
@@ -47,7 +47,6 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 	if err := mgr.Add(r.courier); err != nil {
 		return fmt.Errorf("adding the courier: %w", err)
 	}
-	everywhere := false
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("dispatcher").
 		For(&v1alpha1.NotificationOutbox{}, builder.WithPredicates(predicate.NewPredicateFuncs(r.alive))).
@@ -61,7 +60,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Watches(&v1alpha1.WorkItem{}, handler.EnqueueRequestsFromMapFunc(r.outboxesBy(indexItem)), builder.WithPredicates(matters)).
 		Watches(&v1alpha1.NotificationProvider{}, handler.EnqueueRequestsFromMapFunc(r.outboxesBy(indexProvider))).
 		WatchesRawSource(source.Channel(r.courier.wakes, &handler.TypedEnqueueRequestForObject[*v1alpha1.NotificationOutbox]{})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers, NeedLeaderElection: &everywhere}).
+		WithOptions(kube.EveryReplica(kube.ControllerOptions(workers))).
 		Complete(r)
 }
 

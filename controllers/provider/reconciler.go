@@ -21,7 +21,6 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -35,6 +34,7 @@ import (
 
 // +kubebuilder:rbac:groups=workitem.dev,resources=notificationproviders,verbs=get;list;watch
 // +kubebuilder:rbac:groups=workitem.dev,resources=notificationproviders/status,verbs=update
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 
 const (
 	// pollEvery is how often a Secret is read that a provider waits for.
@@ -45,7 +45,7 @@ const (
 	pollPatience = 10 * time.Minute
 	// staleRetry is how soon a provider is looked at again whose newer version is on
 	// its way.
-	staleRetry = 5 * time.Second
+	staleRetry = kube.ConflictFor
 	workers    = 4
 )
 
@@ -72,12 +72,11 @@ func New(c client.Client, resolver *endpoint.Resolver, pauses *endpoint.Pauses, 
 
 // SetupWithManager adds the reconciler and its watches to a manager.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	yes := false
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("notificationprovider").
 		For(&v1alpha1.NotificationProvider{}).
 		WatchesRawSource(source.Channel(r.pauses.Changes(), &handler.TypedEnqueueRequestForObject[*v1alpha1.NotificationProvider]{})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers, NeedLeaderElection: &yes}).
+		WithOptions(kube.EveryReplica(kube.ControllerOptions(workers))).
 		Complete(r)
 }
 
@@ -93,7 +92,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if provider.DeletionTimestamp != nil {
 		return ctrl.Result{}, nil
 	}
-	if r.known.Behind(provider) {
+	if r.known.Behind(provider, r.clock.Now()) {
 		return ctrl.Result{RequeueAfter: staleRetry}, nil
 	}
 	r.note(req.NamespacedName, provider.UID)
@@ -122,7 +121,7 @@ func (r *Reconciler) write(ctx context.Context, provider *v1alpha1.NotificationP
 	if err := r.client.Status().Update(ctx, updated); err != nil {
 		return err
 	}
-	r.known.Wrote(updated)
+	r.known.Wrote(updated, r.clock.Now())
 	r.pauses.Written(updated, learned)
 	ready := readyOf(status)
 	logf.FromContext(ctx).Info("Committed status of NotificationProvider", "ready", ready.Status, "reason", ready.Reason, "guarantee", status.Guarantee)
@@ -135,7 +134,7 @@ func (r *Reconciler) lostRace(ctx context.Context, provider *v1alpha1.Notificati
 		return ctrl.Result{}, nil
 	case apierrors.IsConflict(err):
 		metrics.Conflict(v1alpha1.KindNotificationProvider)
-		r.known.Outdated(provider)
+		r.known.Outdated(provider, r.clock.Now())
 		logf.FromContext(ctx).V(1).Info("NotificationProvider changed meanwhile, deciding again")
 		return ctrl.Result{RequeueAfter: staleRetry}, nil
 	}

@@ -30,7 +30,7 @@ func (p *pass) commit(ctx context.Context, plan overdue.Plan) error {
 	if err := p.client.Status().Update(ctx, item); err != nil {
 		return err
 	}
-	p.known.Wrote(item)
+	p.known.Wrote(item, p.clock.Now())
 	p.item, p.committed = item, true
 	p.announce(ctx, before, p.decision)
 	p.facts.Item = item
@@ -44,7 +44,7 @@ func (r *Reconciler) lostRace(ctx context.Context, item *v1alpha1.WorkItem, err 
 	logf.FromContext(ctx).V(1).Info("WorkItem changed meanwhile, deciding again", "cause", err.Error())
 	if apierrors.IsConflict(err) {
 		metrics.Conflict(v1alpha1.KindWorkItem)
-		r.known.Outdated(item)
+		r.known.Outdated(item, r.clock.Now())
 	}
 	return ctrl.Result{RequeueAfter: staleRetry}, nil
 }

@@ -33,7 +33,7 @@ const (
 	refusedRetry = time.Minute
 	// staleRetry is how soon an item is looked at again whose newer version is on its
 	// way. Its event normally comes first.
-	staleRetry = 5 * time.Second
+	staleRetry = kube.ConflictFor
 )
 
 // Reconciler reconciles WorkItems.
@@ -61,7 +61,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if item.DeletionTimestamp != nil {
 		return ctrl.Result{}, nil
 	}
-	if r.known.Behind(item) {
+	if r.known.Behind(item, r.clock.Now()) {
 		return ctrl.Result{RequeueAfter: staleRetry}, nil
 	}
 	p := &pass{Reconciler: r, item: item, now: r.clock.Now()}

@@ -11,13 +11,13 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/workitem-operator/workitem-operator/api/v1alpha1"
+	"github.com/workitem-operator/workitem-operator/internal/kube"
 	"github.com/workitem-operator/workitem-operator/internal/overdue"
 )
 
@@ -46,7 +46,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Watches(&v1alpha1.NotificationOutbox{}, handler.EnqueueRequestsFromMapFunc(r.itemsByName(indexOutboxName))).
 		Watches(&v1alpha1.NotificationProvider{}, handler.EnqueueRequestsFromMapFunc(r.itemsByName(indexWaitsFor)),
 			builder.WithPredicates(comesOrGoes)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		WithOptions(kube.ControllerOptions(workers)).
 		Complete(r)
 }
 

@@ -29,8 +29,6 @@ import (
 	"github.com/workitem-operator/workitem-operator/internal/delivery/webhook"
 )
 
-// +kubebuilder:rbac:groups="",resources=secrets,verbs=get
-
 // Problem is why a provider cannot be called: something that a person has to put
 // right, as opposed to trouble of the API server.
 type Problem struct {
@@ -100,21 +98,21 @@ func (r *Resolver) Resolve(ctx context.Context, provider *v1alpha1.NotificationP
 // sender keeps one Sender for each provider, and with it its connections, until
 // the configuration changes.
 func (r *Resolver) sender(uid types.UID, cfg webhook.Config) (delivery.Sender, error) {
-	print := fingerprint(cfg)
+	made := fingerprint(cfg)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	made, ok := r.senders[uid]
-	if ok && made.fingerprint == print {
-		return made.sender, nil
+	known, ok := r.senders[uid]
+	if ok && known.fingerprint == made {
+		return known.sender, nil
 	}
 	sender, err := webhook.New(cfg)
 	if err != nil {
 		return nil, &Problem{Reason: v1alpha1.ReasonSecretInvalid, Message: err.Error()}
 	}
 	if ok {
-		made.sender.Close()
+		known.sender.Close()
 	}
-	r.senders[uid] = madeSender{fingerprint: print, sender: sender}
+	r.senders[uid] = madeSender{fingerprint: made, sender: sender}
 	return sender, nil
 }
 

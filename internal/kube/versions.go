@@ -11,10 +11,22 @@ package kube
 
 import (
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// ConflictFor is how long a version that a write conflicted with is taken for out
+	// of date. It is short: a conflict may have another cause, and then no event ever
+	// comes.
+	ConflictFor = 2 * time.Second
+	// WrittenFor is how long a version that this process wrote is waited for. Longer
+	// than that, something is wrong that waiting does not put right, such as an etcd
+	// that was restored from a backup.
+	WrittenFor = time.Minute
 )
 
 // Versions remembers what this process knows of objects that its caches may not
@@ -26,20 +38,24 @@ type Versions struct {
 }
 
 type version struct {
-	// written is the newest version that this process wrote.
-	written string
-	// outdated is a version that a write conflicted with.
-	outdated string
+	// written is the newest version that this process wrote, or was shown by the API
+	// server, and when.
+	written   string
+	writtenAt time.Time
+	// outdated is a version that a write conflicted with, and when.
+	outdated   string
+	outdatedAt time.Time
 }
 
-// Wrote notes the version that a write of this process returned.
-func (v *Versions) Wrote(obj client.Object) {
-	v.note(obj.GetUID(), func(known *version) { known.written = obj.GetResourceVersion() })
+// Wrote notes the version that a write of this process returned, or that the API
+// server showed.
+func (v *Versions) Wrote(obj client.Object, now time.Time) {
+	v.note(obj.GetUID(), func(known *version) { known.written, known.writtenAt = obj.GetResourceVersion(), now })
 }
 
 // Outdated notes that a write based on this version of an object conflicted.
-func (v *Versions) Outdated(obj client.Object) {
-	v.note(obj.GetUID(), func(known *version) { known.outdated = obj.GetResourceVersion() })
+func (v *Versions) Outdated(obj client.Object, now time.Time) {
+	v.note(obj.GetUID(), func(known *version) { known.outdated, known.outdatedAt = obj.GetResourceVersion(), now })
 }
 
 func (v *Versions) note(uid types.UID, change func(*version)) {
@@ -54,8 +70,9 @@ func (v *Versions) note(uid types.UID, change func(*version)) {
 }
 
 // Behind tells whether an object read from a cache is known to be older than what
-// the API server has. The event that brings the newer one is on its way.
-func (v *Versions) Behind(obj client.Object) bool {
+// the API server has. The event that brings the newer one is on its way; in case it
+// is not, the answer changes after ConflictFor or WrittenFor.
+func (v *Versions) Behind(obj client.Object, now time.Time) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	known, ok := v.known[obj.GetUID()]
@@ -63,7 +80,10 @@ func (v *Versions) Behind(obj client.Object) bool {
 		return false
 	}
 	rv := obj.GetResourceVersion()
-	if older(rv, known.written) || rv == known.outdated {
+	if older(rv, known.written) && now.Sub(known.writtenAt) < WrittenFor {
+		return true
+	}
+	if rv == known.outdated && now.Sub(known.outdatedAt) < ConflictFor {
 		return true
 	}
 	delete(v.known, obj.GetUID())

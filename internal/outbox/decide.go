@@ -210,10 +210,11 @@ func ready(f Facts) (Decision, bool) {
 		return heldUp(c.Reason, c.Message), true
 	}
 	if pause := f.Pause; pause != nil && Parking(pause) {
-		d := heldUp(v1alpha1.ReasonProviderNotReady, "the NotificationProvider "+p.Name+" is not Ready: "+pause.Reason)
-		if pause.Until != nil {
-			d.At = pause.Until.Time
+		if ParkingReason(lastReason(&f.Outbox.Status)) {
+			return Decision{Action: Wait, At: timeOf(pause.Until)}, true // Its last attempt says why.
 		}
+		d := heldUp(v1alpha1.ReasonProviderNotReady, "the NotificationProvider "+p.Name+" is not Ready: "+pause.Reason)
+		d.At = timeOf(pause.Until)
 		return d, true
 	}
 	return Decision{}, false
@@ -265,6 +266,13 @@ func due(f Facts) (Decision, bool) {
 		at = end
 	}
 	return Decision{Action: Wait, At: at}, true
+}
+
+func timeOf(t *metav1.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.Time
 }
 
 func lastReason(st *v1alpha1.NotificationOutboxStatus) string {

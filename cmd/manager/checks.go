@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The WorkItem Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package controllers
+package main
 
 import (
 	"errors"
@@ -16,10 +16,10 @@ import (
 	"github.com/workitem-operator/workitem-operator/internal/options"
 )
 
-// AddChecks adds the health and readiness checks to a manager. It is ready when its
+// addChecks adds the health and readiness checks to a manager. It is ready when its
 // caches are synced and, where it dispatches, when it may claim: a replica that
 // cannot would only watch others.
-func AddChecks(mgr ctrl.Manager, o options.Options) error {
+func addChecks(mgr ctrl.Manager, o options.Options) error {
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return fmt.Errorf("adding the health check: %w", err)
 	}
@@ -48,8 +48,6 @@ type claimCheck struct {
 	namespaces []string
 	allowed    atomic.Bool
 }
-
-// +kubebuilder:rbac:groups=authorization.k8s.io,resources=selfsubjectaccessreviews,verbs=create
 
 func (c *claimCheck) check(req *http.Request) error {
 	if c.allowed.Load() {

@@ -4,8 +4,11 @@
 package controllers
 
 import (
+	"os"
+
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -59,8 +62,20 @@ func ManagerOptions(o options.Options) ctrl.Options {
 		HealthProbeBindAddress:        o.HealthAddress,
 		LeaderElection:                o.LeaderElect,
 		LeaderElectionID:              "workitem-operator.workitem.dev",
-		LeaderElectionNamespace:       o.LeaderElectionNamespace,
+		LeaderElectionNamespace:       electionNamespace(o),
 		LeaderElectionReleaseOnCancel: true,
 		GracefulShutdownTimeout:       &stop,
 	}
+}
+
+// electionNamespace is where the election's Lease is. Within a cluster the library
+// knows the manager's own namespace; outside of one it has to be named.
+func electionNamespace(o options.Options) string {
+	switch {
+	case o.LeaderElectionNamespace != "" || os.Getenv("KUBERNETES_SERVICE_HOST") != "":
+		return o.LeaderElectionNamespace
+	case len(o.WatchNamespaces) > 0:
+		return o.WatchNamespaces[0]
+	}
+	return metav1.NamespaceDefault
 }

@@ -70,8 +70,7 @@ func (r *Reconciler) prepare(ctx context.Context, f outbox.Facts) (*job, ctrl.Re
 	if held == nil {
 		return nil, result, err
 	}
-	if held.created && r.fresh.trusted(f.Outbox.Namespace, f.Now) {
-		// The created Lease proves that nobody has called or ended this outbox before.
+	if r.firstByProof(f, held) {
 		return r.newJob(f, held, outbox.Started{Number: 1, Holder: r.Identity, At: f.Now}), ctrl.Result{}, nil
 	}
 	f, d, err := r.decideAgain(ctx, f, held)
@@ -85,10 +84,21 @@ func (r *Reconciler) prepare(ctx context.Context, f outbox.Facts) (*job, ctrl.Re
 	if d.Action != outbox.Attempt {
 		return nil, ctrl.Result{RequeueAfter: time.Second}, nil
 	}
-	if held.created && f.Outbox.Status.Attempts == 0 {
+	if held.created && untouched(f.Outbox) {
 		return r.newJob(f, held, outbox.Started{Number: 1, Holder: r.Identity, At: f.Now}), ctrl.Result{}, nil
 	}
 	return r.begin(ctx, f, held)
+}
+
+// firstByProof tells whether nobody has called or ended an outbox before, without a
+// read: this process created its Lease, and the cache is recent enough to know of an
+// earlier one that was collected. A Lease that somebody deleted proves nothing.
+func (r *Reconciler) firstByProof(f outbox.Facts, held *holding) bool {
+	return held.created && untouched(f.Outbox) && r.fresh.trusted(f.Outbox.Namespace, f.Now)
+}
+
+func untouched(ob *v1alpha1.NotificationOutbox) bool {
+	return ob.Status.Attempts == 0 && ob.Status.Decision == nil && !outbox.Finished(&ob.Status)
 }
 
 // begin writes that an attempt is made, before it is (I6, I8). Whoever held the

@@ -55,8 +55,10 @@ func newClaims(c client.Client, api client.Reader, clk clock.WithTicker, self st
 
 // holding is a claim that this process holds.
 type holding struct {
-	// lease is the Lease as it was last written.
+	// lease is the Lease as it was last written. Only who acquired or renews the claim
+	// uses it.
 	lease *coordinationv1.Lease
+	mu    sync.Mutex
 	// term says how long the claim may be trusted, and ends when it runs out if the
 	// last renewal did reach the API server.
 	term claim.Term
@@ -67,6 +69,35 @@ type holding struct {
 	// lost is the former holder whose attempt was never recorded; nil if there is
 	// none.
 	lost *outbox.Lost
+}
+
+func (h *holding) current() claim.Term {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.term
+}
+
+func (h *holding) trusted(now time.Time) bool { return h.current().Trusted(now) }
+
+func (h *holding) endsAt() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.ends
+}
+
+// renewing notes that a renewal is under way: even without an answer it may reach the
+// API server.
+func (h *holding) renewing(start time.Time) time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ends = start.Add(h.term.Duration)
+	return h.term.Duration
+}
+
+func (h *holding) renewed(start time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.term.Start = start
 }
 
 // errRefused is why the API server does not let this process claim.
@@ -186,8 +217,8 @@ var errPreempted = errors.New("the claim was taken over by another process")
 // Lease.
 func (c *claims) renew(ctx context.Context, h *holding, ob *v1alpha1.NotificationOutbox) error {
 	start := c.clock.Now()
-	next := claim.Renewed(h.lease, h.term.Duration, start)
-	h.ends = start.Add(h.term.Duration) // Even without an answer it may have been renewed.
+	duration := h.renewing(start)
+	next := claim.Renewed(h.lease, duration, start)
 	err := c.client.Update(ctx, next)
 	if apierrors.IsConflict(err) {
 		live := &coordinationv1.Lease{}
@@ -199,7 +230,7 @@ func (c *claims) renew(ctx context.Context, h *holding, ob *v1alpha1.Notificatio
 			return errPreempted
 		}
 		h.lease = live // Somebody else changed it, or an earlier renewal had come through.
-		next = claim.Renewed(live, h.term.Duration, start)
+		next = claim.Renewed(live, duration, start)
 		err = c.client.Update(ctx, next)
 	}
 	switch {
@@ -209,7 +240,8 @@ func (c *claims) renew(ctx context.Context, h *holding, ob *v1alpha1.Notificatio
 	case err != nil:
 		return err
 	}
-	h.lease, h.term = next, claim.Term{Start: start, Duration: h.term.Duration}
+	h.lease = next
+	h.renewed(start)
 	return nil
 }
 

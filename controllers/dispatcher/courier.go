@@ -180,21 +180,14 @@ func (c *courier) waits(finished <-chan struct{}, d time.Duration) bool {
 // NeedLeaderElection tells the manager that jobs run in every replica.
 func (c *courier) NeedLeaderElection() bool { return false }
 
-// call makes the one call of a job, and keeps its claim meanwhile.
+// call makes the one call of a job.
 func (r *Reconciler) call(ctx context.Context, j *job) outcome.Result {
-	ctx, cancel := context.WithCancelCause(ctx)
-	if !j.held.term.Trusted(r.Clock.Now()) {
-		cancel(errClaimLost)
+	if !j.held.trusted(r.Clock.Now()) {
 		return outcome.NotSent(outcome.ReasonCancelled, "the claim could not be trusted any more when the call was to be made")
 	}
-	var keeper sync.WaitGroup
-	keeper.Go(func() { r.keepClaim(ctx, j, cancel) })
 	timed, stop := context.WithTimeout(ctx, j.provider.Spec.Timeout.Duration)
-	res := send(timed, j)
-	stop()
-	cancel(nil)
-	keeper.Wait()
-	return res
+	defer stop()
+	return send(timed, j)
 }
 
 // send makes the call. A provider that panics has broken its promise; that must not
@@ -209,37 +202,36 @@ func send(ctx context.Context, j *job) (res outcome.Result) {
 }
 
 // keepClaim renews a claim until ctx ends, and cancels the call a margin before the
-// claim runs out if it cannot (I6).
+// claim runs out if it cannot (I6). It goes on while the outcome is recorded: as long
+// as the API server takes renewals but not the outcome, nobody must send again.
 func (r *Reconciler) keepClaim(ctx context.Context, j *job, cancel context.CancelCauseFunc) {
-	next := j.held.term.RenewEvery()
+	next := j.held.current().RenewEvery()
 	for {
-		trust := j.held.term.TrustedUntil().Sub(r.Clock.Now())
-		if trust <= 0 {
+		left := j.held.current().TrustedUntil().Sub(r.Clock.Now())
+		if left <= 0 {
 			cancel(errClaimLost)
 			return
 		}
-		timer := r.Clock.NewTimer(min(next, trust))
+		timer := r.Clock.NewTimer(min(next, left))
 		select {
 		case <-ctx.Done():
 			timer.Stop()
 			return
 		case <-timer.C():
 		}
-		left := j.held.term.TrustedUntil().Sub(r.Clock.Now())
-		if left <= 0 {
-			cancel(errClaimLost)
-			return
+		if left = j.held.current().TrustedUntil().Sub(r.Clock.Now()); left <= 0 {
+			continue
 		}
 		bounded, stop := context.WithTimeout(ctx, left)
 		err := r.claims.renew(bounded, j.held, j.outbox)
 		stop()
-		next = j.held.term.RenewEvery()
+		next = j.held.current().RenewEvery()
 		if errors.Is(err, errPreempted) {
 			cancel(errPreempted)
 			return
 		}
 		if err != nil {
-			next = j.held.term.RetryRenewAfter()
+			next = j.held.current().RetryRenewAfter()
 		}
 	}
 }

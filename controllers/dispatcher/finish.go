@@ -53,7 +53,7 @@ func (r *Reconciler) end(ctx context.Context, f outbox.Facts, d outbox.Decision)
 	if held == nil {
 		return result, err
 	}
-	if held.created && r.fresh.trusted(f.Outbox.Namespace, f.Now) {
+	if r.firstByProof(f, held) {
 		return r.endHeld(ctx, f, held, d)
 	}
 	f, d, err = r.decideAgain(ctx, f, held)

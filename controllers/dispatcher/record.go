@@ -5,6 +5,7 @@ package dispatcher
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,6 +32,13 @@ const (
 // deliver makes the call of a job and records its outcome: steps 5 and 6 of the
 // package comment.
 func (r *Reconciler) deliver(ctx context.Context, j *job) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	keeping, release := context.WithCancel(context.WithoutCancel(ctx))
+	var keeper sync.WaitGroup
+	keeper.Go(func() { r.keepClaim(keeping, j, cancel) })
+	defer keeper.Wait()
+	defer release()
 	res := r.call(ctx, j)
 	now := r.Clock.Now()
 	if pause := outbox.PauseAfter(res, j.provider, j.secrets, now); pause != nil {
@@ -72,7 +80,7 @@ func (r *Reconciler) record(ctx context.Context, j *job, res outcome.Result, now
 // with if base was an old version, and nothing if there is nothing left to do.
 func (r *Reconciler) recordOnce(ctx context.Context, j *job, base *v1alpha1.NotificationOutbox, res outcome.Result, now time.Time) (*v1alpha1.NotificationOutbox, error) {
 	updated := base.DeepCopy()
-	updated.Status = outbox.Settle(base, j.provider, j.start, res, now, j.held.ends)
+	updated.Status = outbox.Settle(base, j.provider, j.start, res, now, j.held.endsAt())
 	err := r.updateStatus(ctx, updated)
 	if apierrors.IsConflict(err) {
 		return r.rebase(ctx, j, res)

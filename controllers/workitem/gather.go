@@ -34,13 +34,14 @@ func (p *pass) gather(ctx context.Context) error {
 		return err
 	}
 	for _, in := range overdue.Unneeded(p.item, p.decision) {
-		if p.facts.Outboxes[in.OutboxName] != nil || p.facts.Taken[in.OutboxName] {
+		if p.facts.Outboxes[in.OutboxName] != nil {
 			continue
 		}
 		if err := p.observe(ctx, p.api, in); err != nil {
 			return err
 		}
-		p.facts.Absent[in.OutboxName] = p.facts.Outboxes[in.OutboxName] == nil && !p.facts.Taken[in.OutboxName]
+		// Another object under the name proves as well that there is no outbox.
+		p.facts.Absent[in.OutboxName] = p.facts.Outboxes[in.OutboxName] == nil
 	}
 	return nil
 }

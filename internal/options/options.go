@@ -55,7 +55,7 @@ func (o *Options) Bind(fs *flag.FlagSet) {
 	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "The address that /healthz and /readyz are served on; 0 turns them off.")
 	fs.StringVar(&o.TriggerAddress, "trigger-bind-address", "0", "The address that the HTTP trigger is served on; 0 turns it off.")
 	fs.BoolVar(&o.LeaderElect, "leader-elect", false, "Let one replica at a time commit transitions, which saves lost races. Every replica dispatches in any case.")
-	fs.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "", "The namespace of the election's Lease; by default the manager's own.")
+	fs.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "", "The namespace of the election's Lease; by default the manager's own, and outside of a cluster the first of --watch-namespaces or \"default\".")
 	fs.Func("controllers", "The controllers to run, separated by commas: workitem, dispatcher. (default both)", o.setControllers)
 	fs.Func("watch-namespaces", "The namespaces to look after, separated by commas. (default all)", o.setNamespaces)
 	fs.Func("allow-provider-cidr", "An address range that providers may reach although it is closed by default, such as 127.0.0.0/8. May be repeated.", o.addCIDR)

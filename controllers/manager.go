@@ -4,7 +4,11 @@
 package controllers
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"os"
+	"slices"
+	"strings"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -57,15 +61,28 @@ func ManagerOptions(o options.Options) ctrl.Options {
 			},
 		},
 		// Nothing may ever begin to list and watch Secrets.
-		Client:                        client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
-		Metrics:                       metricsserver.Options{BindAddress: o.MetricsAddress},
-		HealthProbeBindAddress:        o.HealthAddress,
-		LeaderElection:                o.LeaderElect,
-		LeaderElectionID:              "workitem-operator.workitem.dev",
+		Client:                 client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+		Metrics:                metricsserver.Options{BindAddress: o.MetricsAddress},
+		HealthProbeBindAddress: o.HealthAddress,
+		// Only the WorkItem controller follows the leader: a process without it must not
+		// take the leadership away from one with it.
+		LeaderElection:                o.LeaderElect && o.Runs(options.WorkItem),
+		LeaderElectionID:              electionID(o),
 		LeaderElectionNamespace:       electionNamespace(o),
 		LeaderElectionReleaseOnCancel: true,
 		GracefulShutdownTimeout:       &stop,
 	}
+}
+
+// electionID is the name of the election's Lease. Managers that look after other
+// namespaces do other work, and elect a leader of their own.
+func electionID(o options.Options) string {
+	const id = "workitem-operator.workitem.dev"
+	if len(o.WatchNamespaces) == 0 {
+		return id
+	}
+	sum := sha256.Sum256([]byte(strings.Join(slices.Sorted(slices.Values(o.WatchNamespaces)), ",")))
+	return hex.EncodeToString(sum[:4]) + "." + id
 }
 
 // electionNamespace is where the election's Lease is. Within a cluster the library

@@ -26,6 +26,7 @@ import (
 	"github.com/workitem-operator/workitem-operator/controllers/workitem"
 	"github.com/workitem-operator/workitem-operator/internal/delivery"
 	"github.com/workitem-operator/workitem-operator/internal/endpoint"
+	"github.com/workitem-operator/workitem-operator/internal/kube"
 	"github.com/workitem-operator/workitem-operator/internal/options"
 )
 
@@ -49,7 +50,7 @@ type Settings struct {
 // Setup adds the controllers that the options name to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, s Settings) error {
 	if s.Options.Runs(options.WorkItem) {
-		r := workitem.New(mgr.GetClient(), mgr.GetAPIReader(), s.Clock, mgr.GetEventRecorder("workitem-controller"))
+		r := workitem.New(mgr.GetClient(), mgr.GetAPIReader(), s.Clock, kube.Recorder{Events: mgr.GetEventRecorder("workitem-controller")})
 		if err := r.SetupWithManager(ctx, mgr); err != nil {
 			return fmt.Errorf("setting up the WorkItem controller: %w", err)
 		}
@@ -64,7 +65,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, s Settings) error {
 	}
 	d := dispatcher.New(dispatcher.Options{
 		Client: mgr.GetClient(), API: mgr.GetAPIReader(), Clock: s.Clock,
-		Events: mgr.GetEventRecorder("workitem-dispatcher"), Identity: s.Identity,
+		Events: kube.Recorder{Events: mgr.GetEventRecorder("workitem-dispatcher")}, Identity: s.Identity,
 		Resolver: resolver, Pauses: pauses, Grace: s.Options.GracePeriod,
 	})
 	if err := d.SetupWithManager(ctx, mgr); err != nil {

@@ -269,6 +269,11 @@ type WorkItemStatus struct {
 	// +kubebuilder:validation:XValidation:rule="self.getFullYear() >= 1970 && self.getFullYear() <= 9999",message="overdueTime must be an RFC 3339 time such as 2026-12-01T09:00:00Z"
 	OverdueTime *metav1.Time `json:"overdueTime,omitempty"`
 
+	// occurrenceTime is when the current or last occurrence was committed.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self.getFullYear() >= 1970 && self.getFullYear() <= 9999",message="occurrenceTime must be an RFC 3339 time such as 2026-12-01T09:00:00Z"
+	OccurrenceTime *metav1.Time `json:"occurrenceTime,omitempty"`
+
 	// transitionTime is when the last change of phase or escalationLevel was
 	// committed.
 	// +optional

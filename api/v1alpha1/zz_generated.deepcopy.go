@@ -654,6 +654,10 @@ func (in *WorkItemStatus) DeepCopyInto(out *WorkItemStatus) {
 		in, out := &in.OverdueTime, &out.OverdueTime
 		*out = (*in).DeepCopy()
 	}
+	if in.OccurrenceTime != nil {
+		in, out := &in.OccurrenceTime, &out.OccurrenceTime
+		*out = (*in).DeepCopy()
+	}
 	if in.TransitionTime != nil {
 		in, out := &in.TransitionTime, &out.TransitionTime
 		*out = (*in).DeepCopy()

@@ -17,15 +17,20 @@ import (
 	"github.com/workitem-operator/workitem-operator/api/v1alpha1"
 	"github.com/workitem-operator/workitem-operator/internal/delivery"
 	"github.com/workitem-operator/workitem-operator/internal/endpoint"
+	"github.com/workitem-operator/workitem-operator/internal/kube"
 	"github.com/workitem-operator/workitem-operator/internal/outbox"
 )
 
 // attempt sends an outbox whose time has come: steps 2 to 4 of the package comment.
 // The call itself and its outcome are the courier's.
 func (r *Reconciler) attempt(ctx context.Context, f outbox.Facts) (ctrl.Result, error) {
-	if !r.courier.accepts() {
+	if !r.courier.enter() {
 		return ctrl.Result{}, nil // An orderly stop has begun: no new claims.
 	}
+	defer r.courier.leave()
+	// What is entered is carried through, even if a stop begins meanwhile.
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), kube.PassTimeout)
+	defer stop()
 	ep, err := r.Resolver.Resolve(ctx, f.Provider, endpoint.Recent)
 	if problem, ok := errors.AsType[*endpoint.Problem](err); ok {
 		// The provider reconciler finds the same, says so in the status, and goes on
@@ -46,6 +51,10 @@ func (r *Reconciler) attempt(ctx context.Context, f outbox.Facts) (ctrl.Result, 
 	if job == nil {
 		slot.unused()
 		return result, err
+	}
+	// A value of a Secret may have grown too old while the claim was made.
+	if again, err := r.Resolver.Resolve(ctx, f.Provider, endpoint.Recent); err == nil {
+		ep = again
 	}
 	job.sender, job.secrets, job.slot = ep.Sender, ep.Secrets, slot
 	if !r.courier.launch(r, job) { //nolint:contextcheck // The call outlives this reconcile; the courier ends it.
@@ -87,7 +96,25 @@ func (r *Reconciler) prepare(ctx context.Context, f outbox.Facts) (*job, ctrl.Re
 	if held.created && untouched(f.Outbox) {
 		return r.newJob(f, held, outbox.Started{Number: 1, Holder: r.Identity, At: f.Now}), ctrl.Result{}, nil
 	}
+	if last := f.Outbox.Status.LastAttempt; r.unspent(f.Outbox) {
+		return r.newJob(f, held, outbox.Started{Number: last.Number, Holder: r.Identity, At: f.Now}), ctrl.Result{}, nil
+	}
 	return r.begin(ctx, f, held)
+}
+
+// unspent tells whether the last attempt was counted by this process, and its call
+// never made: the answer to the write that counted it was lost, or the claim ran out.
+func (r *Reconciler) unspent(ob *v1alpha1.NotificationOutbox) bool {
+	last := ob.Status.LastAttempt
+	return last != nil && last.Holder == r.Identity && last.Outcome == "" && last.Number > r.courier.calls(ob.UID)
+}
+
+// past is what this process knows of its own calls for an outbox.
+func (r *Reconciler) past(ob *v1alpha1.NotificationOutbox) history {
+	called := r.courier.calls(ob.UID) > 0
+	last := ob.Status.LastAttempt
+	rejected := last != nil && last.Holder == r.Identity && last.Outcome == v1alpha1.OutcomeRejected
+	return history{called: called, mayGoOn: !called || rejected || r.unspent(ob)}
 }
 
 // firstByProof tells whether nobody has called or ended an outbox before, without a
@@ -127,13 +154,15 @@ func (r *Reconciler) newJob(f outbox.Facts, held *holding, start outbox.Started)
 // claim acquires the claim on an outbox. Without one, the result says when to look
 // again.
 func (r *Reconciler) claim(ctx context.Context, f outbox.Facts) (*holding, ctrl.Result, error) {
-	duration := leaseDuration(f.Provider)
-	held, wait, err := r.claims.acquire(ctx, f.Outbox, duration, r.courier.called(f.Outbox.UID))
+	key := client.ObjectKeyFromObject(f.Outbox)
+	if words, until, stands := r.refusals.Standing(key, f.Now); stands {
+		result, err := r.claimRefused(ctx, f, words, until)
+		return nil, result, err
+	}
+	held, wait, err := r.claims.acquire(ctx, f.Outbox, leaseDuration(f.Provider), r.past(f.Outbox))
 	if refused, ok := errors.AsType[errRefused](err); ok {
-		result, err := r.holdUp(ctx, f, outbox.Decision{
-			Action: outbox.HoldUp, Reason: v1alpha1.ReasonClaimRefused, Message: "the API server refuses the claim: " + refused.Error(),
-			At: f.Now.Add(refusedRetry),
-		})
+		until := f.Now.Add(refusedRetry)
+		result, err := r.claimRefused(ctx, f, r.refusals.Note(key, refused, until), until)
 		return nil, result, err
 	}
 	if err != nil {
@@ -146,6 +175,13 @@ func (r *Reconciler) claim(ctx context.Context, f outbox.Facts) (*holding, ctrl.
 		logf.FromContext(ctx).Info("Took over claim", "lease", klog.KObj(held.lease), "from", held.lost.Holder, "leaseTransitions", held.lease.Spec.LeaseTransitions)
 	}
 	return held, ctrl.Result{}, nil
+}
+
+// claimRefused records that the API server refuses the claim.
+func (r *Reconciler) claimRefused(ctx context.Context, f outbox.Facts, words string, until time.Time) (ctrl.Result, error) {
+	return r.holdUp(ctx, f, outbox.Decision{
+		Action: outbox.HoldUp, Reason: v1alpha1.ReasonClaimRefused, Message: "the API server refuses the claim: " + words, At: until,
+	})
 }
 
 // leaseDuration is how long a claim holds; a minute when the provider is gone.
@@ -170,7 +206,9 @@ func (r *Reconciler) decideAgain(ctx context.Context, f outbox.Facts, held *hold
 	f.Now = r.Clock.Now()
 	f.Outbox = live
 	judged := live.DeepCopy()
-	judged.Status = outbox.Abandoned(live, held.lost)
+	if !r.unspent(live) {
+		judged.Status = outbox.Abandoned(live, held.lost)
+	}
 	asked := f
 	asked.Outbox = judged
 	return f, outbox.Decide(asked), nil

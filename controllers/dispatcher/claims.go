@@ -12,6 +12,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -44,6 +45,11 @@ type sighting struct {
 	uid     types.UID
 	version string
 	at      time.Time
+	// outbox, holder, created and duration are what the Lease said.
+	outbox   types.UID
+	holder   string
+	created  time.Time
+	duration time.Duration
 }
 
 func newClaims(c client.Client, api client.Reader, clk clock.WithTicker, self string) *claims {
@@ -104,46 +110,57 @@ func (h *holding) renewed(start time.Time) {
 type errRefused struct{ error }
 
 // acquire tries to claim an outbox. It returns nil and a time to wait if somebody
-// else may hold the claim. called tells whether this process has ever made a call
-// for this outbox.
-func (c *claims) acquire(ctx context.Context, ob *v1alpha1.NotificationOutbox, d time.Duration, called bool) (*holding, time.Duration, error) {
-	key := client.ObjectKeyFromObject(ob)
-	lease, err := c.look(ctx, key)
+// else may hold the claim.
+func (c *claims) acquire(ctx context.Context, ob *v1alpha1.NotificationOutbox, d time.Duration, past history) (*holding, time.Duration, error) {
+	lease, err := c.look(ctx, client.ObjectKeyFromObject(ob))
 	if err != nil {
 		return nil, 0, err
 	}
 	now := c.clock.Now()
-	ours := lease != nil && claim.HeldBy(lease, c.self, ob.UID)
 	decision := claim.Decide(claim.Facts{
 		Lease: lease, Self: c.self, OutboxUID: ob.UID, Duration: d, Now: now,
-		ObservedAt: c.observe(lease, now),
-		Settled:    !called || rejectedBy(ob, c.self),
+		ObservedAt: c.observe(lease, now), Settled: past.mayGoOn,
 	})
 	switch decision.Action {
 	case claim.Wait:
 		return nil, decision.After, nil
 	case claim.Create:
-		return c.create(ctx, ob, d)
+		return c.create(ctx, ob, d, now)
 	case claim.Renew:
-		return c.update(ctx, key, claim.Renewed(lease, d, now), d, &holding{})
+		return c.update(ctx, claim.Renewed(lease, d, now), d, c.lost(lease, ob, past))
 	case claim.TakeOver:
-		h := &holding{}
-		if claim.Owns(lease, ob.UID) && (!ours || called) {
-			h.lost = &outbox.Lost{Holder: holderOf(lease)}
-			if lease.Spec.AcquireTime != nil {
-				h.lost.Since = timeOf(lease.Spec.AcquireTime)
-			}
-		}
-		return c.update(ctx, key, claim.TakenOver(lease, ob, c.self, d, now), d, h)
+		return c.update(ctx, claim.TakenOver(lease, ob, c.self, d, now), d, c.lost(lease, ob, past))
 	}
 	return nil, 0, fmt.Errorf("unknown claim action %d", decision.Action)
 }
 
-// rejectedBy tells whether the last attempt was made by this process and ended with
-// a definite no.
-func rejectedBy(ob *v1alpha1.NotificationOutbox, self string) bool {
-	last := ob.Status.LastAttempt
-	return last != nil && last.Holder == self && last.Outcome == v1alpha1.OutcomeRejected
+// history is what this process knows of its own calls for an outbox.
+type history struct {
+	// called tells whether it ever made one.
+	called bool
+	// mayGoOn tells whether it may go on with a claim of its own that has not run out:
+	// it made no call, or the last one ended with a definite rejection.
+	mayGoOn bool
+}
+
+// lost is the holder of a call whose outcome nobody recorded, as far as the Lease
+// tells: whoever holds or held it, other than this process without a call. It does
+// not depend on who took the Lease over when, because whoever did may have failed to
+// write it down.
+func (c *claims) lost(lease *coordinationv1.Lease, ob *v1alpha1.NotificationOutbox, past history) *outbox.Lost {
+	if !claim.Owns(lease, ob.UID) {
+		return nil
+	}
+	who := holderOf(lease)
+	if claim.HeldBy(lease, c.self, ob.UID) && !past.called {
+		if t := lease.Spec.LeaseTransitions; t == nil || *t == 0 {
+			return nil // This process created it and has called nobody.
+		}
+		who = "unknown"
+	}
+	// The first holder may have called as soon as the Lease existed. acquireTime is the
+	// last holder's.
+	return &outbox.Lost{Holder: who, Since: &metav1.Time{Time: lease.CreationTimestamp.Time}}
 }
 
 // look reads a Lease from the cache, or from the API server if the cache is known
@@ -163,15 +180,26 @@ func (c *claims) look(ctx context.Context, key types.NamespacedName) (*coordinat
 	return lease, nil
 }
 
-func (c *claims) create(ctx context.Context, ob *v1alpha1.NotificationOutbox, d time.Duration) (*holding, time.Duration, error) {
+// create claims an outbox that has no Lease. If this process has seen one for this very
+// outbox, somebody deleted it: then the new one proves nothing, and whoever held the old
+// one is waited out.
+func (c *claims) create(ctx context.Context, ob *v1alpha1.NotificationOutbox, d time.Duration, now time.Time) (*holding, time.Duration, error) {
+	vanished, known := c.vanished(ob)
+	if left := vanished.duration - now.Sub(vanished.at); known && left > 0 {
+		return nil, left, nil
+	}
 	start := c.clock.Now()
 	lease := claim.New(ob, c.self, d, start)
 	term := claim.NewTerm(start, d)
+	h := &holding{lease: lease, term: term, ends: start.Add(term.Duration), created: !known}
+	if known {
+		h.lost = &outbox.Lost{Holder: vanished.holder, Since: &metav1.Time{Time: vanished.created}}
+	}
 	err := c.client.Create(ctx, lease)
 	switch {
 	case err == nil:
 		metrics.Claim("created")
-		return &holding{lease: lease, term: term, ends: start.Add(term.Duration), created: true}, 0, nil
+		return h, 0, nil
 	case apierrors.IsAlreadyExists(err):
 		metrics.Claim("lost")
 		c.hide(client.ObjectKeyFromObject(ob))
@@ -182,11 +210,19 @@ func (c *claims) create(ctx context.Context, ob *v1alpha1.NotificationOutbox, d 
 	return nil, 0, fmt.Errorf("creating Lease %s: %w", lease.Name, err)
 }
 
+// vanished is the last sighting of a Lease of this very outbox.
+func (c *claims) vanished(ob *v1alpha1.NotificationOutbox) (sighting, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s, ok := c.seen[client.ObjectKeyFromObject(ob)]
+	return s, ok && s.outbox == ob.UID
+}
+
 // update renews or takes over a Lease, with the resourceVersion that was read as
 // the precondition: of several that try, one succeeds.
-func (c *claims) update(ctx context.Context, key types.NamespacedName, lease *coordinationv1.Lease, d time.Duration, h *holding) (*holding, time.Duration, error) {
+func (c *claims) update(ctx context.Context, lease *coordinationv1.Lease, d time.Duration, lost *outbox.Lost) (*holding, time.Duration, error) {
 	start := c.clock.Now()
-	h.term = claim.NewTerm(start, d)
+	h := &holding{term: claim.NewTerm(start, d), lost: lost}
 	h.ends = start.Add(h.term.Duration)
 	err := c.client.Update(ctx, lease)
 	switch {
@@ -202,8 +238,7 @@ func (c *claims) update(ctx context.Context, key types.NamespacedName, lease *co
 		metrics.Claim("lost")
 		return nil, h.term.Duration, nil
 	case apierrors.IsNotFound(err):
-		c.forget(key)
-		return nil, time.Second, nil
+		return nil, time.Second, nil // Deleted; the event that says so is on its way.
 	case kube.Refused(err):
 		return nil, 0, errRefused{err}
 	}
@@ -255,7 +290,10 @@ func (c *claims) observe(lease *coordinationv1.Lease, now time.Time) time.Time {
 	defer c.mu.Unlock()
 	s, ok := c.seen[key]
 	if !ok || s.uid != lease.UID || s.version != lease.ResourceVersion {
-		s = sighting{uid: lease.UID, version: lease.ResourceVersion, at: now}
+		s = sighting{
+			uid: lease.UID, version: lease.ResourceVersion, at: now, outbox: ownerOf(lease),
+			holder: holderOf(lease), created: lease.CreationTimestamp.Time, duration: claim.DurationOf(lease, time.Minute),
+		}
 		c.seen[key] = s
 	}
 	return s.at

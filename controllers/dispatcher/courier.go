@@ -54,8 +54,9 @@ type courier struct {
 	stopped bool
 	// cancel holds what cancels the call of each job, by the outbox's UID.
 	cancel map[types.UID]context.CancelCauseFunc
-	// made are the outboxes for which this process ever made a call.
-	made map[types.UID]bool
+	// made is the number of the last attempt whose call this process made, by the
+	// outbox's UID.
+	made map[types.UID]int32
 	jobs sync.WaitGroup
 	// stopping is closed when an orderly stop begins.
 	stopping chan struct{}
@@ -68,7 +69,7 @@ func newCourier(clk clock.WithTicker, grace time.Duration) *courier {
 		clock: clk, grace: grace,
 		wakes:  make(chan event.TypedGenericEvent[*v1alpha1.NotificationOutbox], 4096),
 		cancel: map[types.UID]context.CancelCauseFunc{},
-		made:   map[types.UID]bool{},
+		made:   map[types.UID]int32{},
 		halt:   make(chan struct{}),
 
 		stopping: make(chan struct{}),
@@ -87,11 +88,20 @@ func (c *courier) wake(key types.NamespacedName) {
 	}
 }
 
-func (c *courier) accepts() bool {
+// enter begins what leads to a call, unless an orderly stop has begun; leave ends it.
+// What was entered is carried through: a claim without a call would look like a call
+// whose outcome is lost.
+func (c *courier) enter() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !c.stopped
+	if c.stopped {
+		return false
+	}
+	c.jobs.Add(1)
+	return true
 }
+
+func (c *courier) leave() { c.jobs.Done() }
 
 // carries tells whether an attempt of an outbox is under way in this process.
 func (c *courier) carries(uid types.UID) bool {
@@ -100,11 +110,19 @@ func (c *courier) carries(uid types.UID) bool {
 	return c.cancel[uid] != nil
 }
 
-// called tells whether this process ever made a call for an outbox.
-func (c *courier) called(uid types.UID) bool {
+// calls is the number of the last attempt of an outbox whose call this process made; 0
+// if it made none.
+func (c *courier) calls(uid types.UID) int32 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.made[uid]
+}
+
+// calling notes that the call of an attempt is about to be made.
+func (c *courier) calling(uid types.UID, attempt int32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.made[uid] = attempt
 }
 
 func (c *courier) forget(uid types.UID) {
@@ -113,18 +131,16 @@ func (c *courier) forget(uid types.UID) {
 	delete(c.made, uid)
 }
 
-// launch makes the call of a job in a goroutine of its own. It does not when an
-// orderly stop has begun.
+// launch makes the call of a job in a goroutine of its own. It must be entered.
 func (c *courier) launch(r *Reconciler, j *job) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	uid := j.outbox.UID
-	if c.stopped || c.cancel[uid] != nil {
+	if c.cancel[uid] != nil {
 		return false
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	c.cancel[uid] = cancel
-	c.made[uid] = true
 	c.jobs.Go(func() {
 		defer cancel(nil)
 		r.deliver(ctx, j)
@@ -180,14 +196,16 @@ func (c *courier) waits(finished <-chan struct{}, d time.Duration) bool {
 // NeedLeaderElection tells the manager that jobs run in every replica.
 func (c *courier) NeedLeaderElection() bool { return false }
 
-// call makes the one call of a job.
-func (r *Reconciler) call(ctx context.Context, j *job) outcome.Result {
+// call makes the one call of a job. It does not if the claim cannot be trusted any
+// more, as when the answer to the claim took too long: that is no attempt (I8).
+func (r *Reconciler) call(ctx context.Context, j *job) (res outcome.Result, made bool) {
 	if !j.held.trusted(r.Clock.Now()) {
-		return outcome.NotSent(outcome.ReasonCancelled, "the claim could not be trusted any more when the call was to be made")
+		return outcome.Result{}, false
 	}
+	r.courier.calling(j.outbox.UID, j.start.Number)
 	timed, stop := context.WithTimeout(ctx, j.provider.Spec.Timeout.Duration)
 	defer stop()
-	return send(timed, j)
+	return send(timed, j), true
 }
 
 // send makes the call. A provider that panics has broken its promise; that must not

@@ -7,8 +7,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/workitem-operator/workitem-operator/api/v1alpha1"
 	"github.com/workitem-operator/workitem-operator/internal/outbox"
@@ -80,4 +80,12 @@ func holderOf(lease *coordinationv1.Lease) string {
 	return *lease.Spec.HolderIdentity
 }
 
-func timeOf(t *metav1.MicroTime) *metav1.Time { return &metav1.Time{Time: t.Time} }
+// ownerOf is the UID of the outbox that a Lease claims; empty if it claims none.
+func ownerOf(lease *coordinationv1.Lease) types.UID {
+	for _, ref := range lease.OwnerReferences {
+		if ref.Kind == v1alpha1.KindNotificationOutbox {
+			return ref.UID
+		}
+	}
+	return ""
+}

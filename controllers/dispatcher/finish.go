@@ -22,9 +22,13 @@ import (
 // wait leaves an outbox alone until its time comes, and keeps the guarantee that it
 // shows honest meanwhile (I11).
 func (r *Reconciler) wait(ctx context.Context, f outbox.Facts, d outbox.Decision) (ctrl.Result, error) {
-	if status, changed := outbox.Refreshed(f.Outbox, f.Provider, f.Now); changed {
-		updated := f.Outbox.DeepCopy()
-		updated.Status = status
+	updated := f.Outbox.DeepCopy()
+	changed, counts := false, false
+	if d.Counting {
+		updated.Status, counts = outbox.Resumed(updated, f.Now)
+	}
+	updated.Status, changed = outbox.Refreshed(updated, f.Provider, f.Now)
+	if changed || counts {
 		if err := r.updateStatus(ctx, updated); err != nil {
 			return ctrl.Result{}, err
 		}
@@ -43,7 +47,7 @@ func (r *Reconciler) holdUp(ctx context.Context, f outbox.Facts, d outbox.Decisi
 		logf.FromContext(ctx).Info("NotificationOutbox is held up", "reason", d.Reason)
 		r.eventHeldUp(updated, f.Item, d)
 	}
-	return wakeAt(d.At, f.Now), nil
+	return wakeAt(outbox.SoonerWindowEnd(&f.Outbox.Status, f.Provider, d.At, f.Now), f.Now), nil
 }
 
 // end ends an outbox without a call, under its claim: a Lease that another process

@@ -94,6 +94,7 @@ func (g *gates) enter(provider *v1alpha1.NotificationProvider, req types.Namespa
 func (g *gates) gate(provider *v1alpha1.NotificationProvider) *gate {
 	gt, ok := g.of[provider.UID]
 	if !ok {
+		g.sweep()
 		gt = &gate{queued: map[types.NamespacedName]bool{}}
 		g.of[provider.UID] = gt
 	}
@@ -102,6 +103,21 @@ func (g *gates) gate(provider *v1alpha1.NotificationProvider) *gate {
 		gt.breaker = g.breaker(gt, provider)
 	}
 	return gt
+}
+
+// sweepAbove is how many gates are kept before those of providers that nobody calls
+// are let go of. One that is made anew has its circuit breaker closed.
+const sweepAbove = 1024
+
+func (g *gates) sweep() {
+	if len(g.of) < sweepAbove {
+		return
+	}
+	for uid, gt := range g.of {
+		if gt.inFlight == 0 && len(gt.waiting) == 0 {
+			delete(g.of, uid)
+		}
+	}
 }
 
 func (g *gates) breaker(gt *gate, provider *v1alpha1.NotificationProvider) *gobreaker.TwoStepCircuitBreaker[struct{}] {

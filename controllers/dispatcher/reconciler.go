@@ -11,7 +11,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -54,7 +53,7 @@ type Options struct {
 	// Clock must give times with a monotonic reading.
 	Clock clock.WithTicker
 	// Events takes the Events on outboxes.
-	Events events.EventRecorder
+	Events kube.Recorder
 	// Identity names this process, unique per start.
 	Identity string
 	// Resolver makes senders of providers, and Pauses knows which are to be left
@@ -73,6 +72,8 @@ type Reconciler struct {
 	courier *courier
 	fresh   freshness
 	known   kube.Versions
+	// refusals are the claims that the API server does not allow for now.
+	refusals kube.Refusals
 
 	mu        sync.Mutex
 	doubtedAt map[types.UID]time.Time
@@ -231,6 +232,7 @@ func (r *Reconciler) drop(key types.NamespacedName, uid types.UID) {
 	delete(r.doubtedAt, uid)
 	r.known.Forget(uid)
 	r.claims.forget(key)
+	r.refusals.Forget(key)
 	r.courier.forget(uid)
 }
 

@@ -39,12 +39,17 @@ func (r *Reconciler) deliver(ctx context.Context, j *job) {
 	keeper.Go(func() { r.keepClaim(keeping, j, cancel) })
 	defer keeper.Wait()
 	defer release()
-	res := r.call(ctx, j)
+	res, made := r.call(ctx, j)
+	if !made {
+		r.log(j).V(1).Info("Claim could not be trusted any more when the call was to be made, claiming again")
+		j.slot.unused()
+		return
+	}
 	now := r.Clock.Now()
 	if pause := outbox.PauseAfter(res, j.provider, j.secrets, now); pause != nil {
-		r.Pauses.Set(j.provider, pause)
+		r.Pauses.Set(j.provider, pause, now)
 	} else if res.Class == outcome.Accepted {
-		r.Pauses.Accepted(j.provider)
+		r.Pauses.Accepted(j.provider, j.start.At)
 	}
 	j.slot.leave(res)
 	r.record(context.WithoutCancel(ctx), j, res, now)

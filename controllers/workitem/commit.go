@@ -71,7 +71,13 @@ func (p *pass) materialise(ctx context.Context) error {
 func (p *pass) create(ctx context.Context, in v1alpha1.Intent) error {
 	key := client.ObjectKey{Namespace: p.item.Namespace, Name: in.OutboxName}
 	if p.created.recently(key, p.now) {
+		p.sooner(p.now.Add(createdFor))
 		return nil // This process created it, and the cache does not show it yet.
+	}
+	if words, until, stands := p.refusals.Standing(key, p.now); stands {
+		p.facts.Refused[in.OutboxName] = words
+		p.sooner(until)
+		return nil
 	}
 	source, err := p.source(ctx, in)
 	if err != nil || source == nil {
@@ -94,7 +100,9 @@ func (p *pass) create(ctx context.Context, in v1alpha1.Intent) error {
 	case apierrors.IsNotFound(err):
 		return nil // The namespace is gone.
 	case kube.Refused(err):
-		p.facts.Refused[in.OutboxName] = err.Error()
+		until := p.now.Add(refusedRetry)
+		p.facts.Refused[in.OutboxName] = p.refusals.Note(key, err, until)
+		p.sooner(until)
 		return nil
 	}
 	return fmt.Errorf("creating outbox %s: %w", key.Name, err)

@@ -28,7 +28,17 @@ func (c *created) note(key types.NamespacedName, now time.Time) {
 		c.at = map[types.NamespacedName]time.Time{}
 	}
 	c.at[key] = now
+	if len(c.at) > sweepAbove {
+		for other, at := range c.at {
+			if now.Sub(at) >= createdFor {
+				delete(c.at, other)
+			}
+		}
+	}
 }
+
+// sweepAbove is how many names are remembered before old ones are let go of.
+const sweepAbove = 4096
 
 func (c *created) recently(key types.NamespacedName, now time.Time) bool {
 	c.mu.Lock()

@@ -46,7 +46,7 @@ func (p *pass) eventProblem(before, after *v1alpha1.WorkItem) {
 		return
 	}
 	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionStalled)
-	if was != nil && was.Reason == now.Reason && was.Message == now.Message {
+	if was != nil && was.Reason == now.Reason {
 		return
 	}
 	p.events.Eventf(after, nil, corev1.EventTypeWarning, now.Reason, actionRecord, "%s", now.Message)

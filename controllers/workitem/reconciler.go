@@ -9,7 +9,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,17 +37,18 @@ const (
 
 // Reconciler reconciles WorkItems.
 type Reconciler struct {
-	client  client.Client
-	api     client.Reader
-	clock   clock.PassiveClock
-	events  events.EventRecorder
-	known   kube.Versions
-	created created
+	client   client.Client
+	api      client.Reader
+	clock    clock.PassiveClock
+	events   kube.Recorder
+	known    kube.Versions
+	created  created
+	refusals kube.Refusals
 }
 
 // New returns a Reconciler that reads through c's cache and, where a cache must not
 // be trusted, from api.
-func New(c client.Client, api client.Reader, clk clock.PassiveClock, recorder events.EventRecorder) *Reconciler {
+func New(c client.Client, api client.Reader, clk clock.PassiveClock, recorder kube.Recorder) *Reconciler {
 	return &Reconciler{client: c, api: api, clock: clk, events: recorder}
 }
 
@@ -85,6 +85,15 @@ type pass struct {
 	committed bool
 	facts     overdue.Facts
 	decision  overdue.Decision
+	// at is when the item has to be looked at again; zero is never.
+	at time.Time
+}
+
+// sooner sees to it that the item is looked at again at t, if not earlier.
+func (p *pass) sooner(t time.Time) {
+	if !t.IsZero() && (p.at.IsZero() || t.Before(p.at)) {
+		p.at = t
+	}
 }
 
 func (p *pass) run(ctx context.Context) (ctrl.Result, error) {
@@ -111,24 +120,15 @@ func (p *pass) run(ctx context.Context) (ctrl.Result, error) {
 // wake says when the item has to be looked at again. An item that waits for
 // nothing is left alone.
 func (p *pass) wake(plan overdue.Plan) ctrl.Result {
-	var at time.Time
-	sooner := func(t time.Time) {
-		if !t.IsZero() && (at.IsZero() || t.Before(at)) {
-			at = t
-		}
-	}
 	if next := p.decision.NextCheck; !next.IsZero() {
-		sooner(next)
-		sooner(p.now.Add(recheck))
+		p.sooner(next)
+		p.sooner(p.now.Add(recheck))
 	}
-	sooner(plan.ReportAt)
-	if len(p.facts.Refused) > 0 {
-		sooner(p.now.Add(refusedRetry))
-	}
-	if at.IsZero() {
+	p.sooner(plan.ReportAt)
+	if p.at.IsZero() {
 		return ctrl.Result{}
 	}
 	// Not before the time that is waited for: a timer may fire early by less than
 	// the clock's resolution.
-	return ctrl.Result{RequeueAfter: max(at.Sub(p.now), time.Millisecond)}
+	return ctrl.Result{RequeueAfter: max(p.at.Sub(p.now), time.Millisecond)}
 }

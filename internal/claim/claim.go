@@ -79,7 +79,7 @@ func Decide(f Facts) Decision {
 	if f.Settled && holder(f.Lease) == f.Self && f.Self != "" && Owns(f.Lease, f.OutboxUID) {
 		return Decision{Action: Renew}
 	}
-	if left := durationOf(f.Lease, f.Duration) - f.Now.Sub(f.ObservedAt); left > 0 {
+	if left := DurationOf(f.Lease, f.Duration) - f.Now.Sub(f.ObservedAt); left > 0 {
 		return Decision{Action: Wait, After: left}
 	}
 	return Decision{Action: TakeOver}
@@ -168,10 +168,14 @@ func holder(lease *coordinationv1.Lease) string {
 	return *lease.Spec.HolderIdentity
 }
 
-// durationOf is how long a claim holds: what its holder wrote, or the provider's
+// longest is the longest claim that admission lets a provider ask for. A Lease that
+// says more was not written by this operator.
+const longest = time.Hour
+
+// DurationOf is how long a claim holds: what its holder wrote, or the provider's
 // duration where that is missing or senseless.
-func durationOf(lease *coordinationv1.Lease, fallback time.Duration) time.Duration {
-	if s := lease.Spec.LeaseDurationSeconds; s != nil && *s > 0 {
+func DurationOf(lease *coordinationv1.Lease, fallback time.Duration) time.Duration {
+	if s := lease.Spec.LeaseDurationSeconds; s != nil && *s > 0 && *s <= int32(longest/time.Second) {
 		return time.Duration(*s) * time.Second
 	}
 	return fallback

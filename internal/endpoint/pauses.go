@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -26,8 +27,12 @@ type Pauses struct {
 }
 
 type learned struct {
-	// pause is nil where an accepted call ended one.
-	pause      *v1alpha1.ProviderPause
+	// pause is what an answer put on the provider; nil where an accepted call ended one.
+	pause *v1alpha1.ProviderPause
+	// over is what the status said when that was learned: it is outweighed already.
+	over *v1alpha1.ProviderPause
+	// acceptedAt is when that call was begun.
+	acceptedAt time.Time
 	generation int64
 	// written is the version of the provider whose status says so; empty until then.
 	written string
@@ -46,24 +51,36 @@ func (p *Pauses) Changes() <-chan event.TypedGenericEvent[*v1alpha1.Notification
 	return p.changes
 }
 
-// Set notes that a provider must be left alone.
-func (p *Pauses) Set(provider *v1alpha1.NotificationProvider, pause *v1alpha1.ProviderPause) {
-	p.note(provider, pause)
-}
-
-// Accepted notes that a provider accepted a call, which ends a pause for a wrong
-// configuration.
-func (p *Pauses) Accepted(provider *v1alpha1.NotificationProvider) {
-	if pause := p.Known(provider); pause != nil && outbox.Parking(pause) {
-		p.note(provider, nil)
+// Set notes that a provider must be left alone. What outweighs that stays: answers
+// overtake each other.
+func (p *Pauses) Set(provider *v1alpha1.NotificationProvider, pause *v1alpha1.ProviderPause, now time.Time) {
+	p.mu.Lock()
+	known := p.known(provider)
+	if !outbox.PauseInForce(known, provider, now) {
+		known = nil
+	}
+	stronger := outbox.StrongerPause(known, pause)
+	if stronger == pause {
+		p.learned[provider.UID] = learned{pause: pause, over: provider.Status.Pause, generation: provider.Generation}
+	}
+	p.mu.Unlock()
+	if stronger == pause {
+		p.Check(provider)
 	}
 }
 
-func (p *Pauses) note(provider *v1alpha1.NotificationProvider, pause *v1alpha1.ProviderPause) {
+// Accepted notes that a provider accepted a call that was begun at start, which ends
+// a pause for a wrong configuration.
+func (p *Pauses) Accepted(provider *v1alpha1.NotificationProvider, start time.Time) {
 	p.mu.Lock()
-	p.learned[provider.UID] = learned{pause: pause, generation: provider.Generation}
+	ends := outbox.ClearsPause(p.known(provider), start)
+	if ends {
+		p.learned[provider.UID] = learned{acceptedAt: start, generation: provider.Generation}
+	}
 	p.mu.Unlock()
-	p.Check(provider)
+	if ends {
+		p.Check(provider)
+	}
 }
 
 // Check asks the provider reconciler to look at a provider again. If it is that far
@@ -80,17 +97,21 @@ func (p *Pauses) Check(provider *v1alpha1.NotificationProvider) {
 func (p *Pauses) Written(provider *v1alpha1.NotificationProvider, pause *v1alpha1.ProviderPause) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if l, ok := p.learned[provider.UID]; ok && l.pause == pause {
+	if l, ok := p.learned[provider.UID]; ok && (l.pause == nil || l.pause == pause) {
 		l.written = provider.ResourceVersion
 		p.learned[provider.UID] = l
 	}
 }
 
 // Known is the last pause of a provider, whether it is over or not: what this
-// replica learned, or what the status says where that is newer.
+// replica learned, or what the status says where that is newer or weighs more.
 func (p *Pauses) Known(provider *v1alpha1.NotificationProvider) *v1alpha1.ProviderPause {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	return p.known(provider)
+}
+
+func (p *Pauses) known(provider *v1alpha1.NotificationProvider) *v1alpha1.ProviderPause {
 	l, ok := p.learned[provider.UID]
 	if !ok {
 		return provider.Status.Pause
@@ -99,7 +120,16 @@ func (p *Pauses) Known(provider *v1alpha1.NotificationProvider) *v1alpha1.Provid
 		delete(p.learned, provider.UID)
 		return provider.Status.Pause
 	}
-	return l.pause
+	switch said := provider.Status.Pause; {
+	case l.pause != nil && equality.Semantic.DeepEqual(said, l.over):
+		return l.pause
+	case l.pause != nil:
+		return outbox.StrongerPause(l.pause, said)
+	case outbox.ClearsPause(said, l.acceptedAt):
+		return nil
+	default:
+		return said
+	}
 }
 
 // InForce is the pause that keeps a provider from being called now; nil if there

@@ -17,9 +17,9 @@ const (
 	// time after an outage of the API server.
 	firstRetry = 5 * time.Millisecond
 	lastRetry  = 10 * time.Second
-	// passTimeout bounds one pass, so that a request to an API server that does not
+	// PassTimeout bounds one pass, so that a request to an API server that does not
 	// answer gives its worker back.
-	passTimeout = 30 * time.Second
+	PassTimeout = 30 * time.Second
 )
 
 // ControllerOptions are what all controllers have in common.
@@ -27,7 +27,7 @@ func ControllerOptions(workers int) controller.Options {
 	return controller.Options{
 		MaxConcurrentReconciles: workers,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
-		ReconciliationTimeout:   passTimeout,
+		ReconciliationTimeout:   PassTimeout,
 	}
 }
 

@@ -67,6 +67,28 @@ func (v *Versions) note(uid types.UID, change func(*version)) {
 	known := v.known[uid]
 	change(&known)
 	v.known[uid] = known
+	if len(v.known) > sweepAbove {
+		v.sweep(later(known.writtenAt, known.outdatedAt))
+	}
+}
+
+// sweepAbove is how many objects are remembered before those are let go of that
+// nothing is waited for any more.
+const sweepAbove = 4096
+
+func (v *Versions) sweep(now time.Time) {
+	for uid, known := range v.known {
+		if now.Sub(later(known.writtenAt, known.outdatedAt)) > WrittenFor {
+			delete(v.known, uid)
+		}
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 // Behind tells whether an object read from a cache is known to be older than what

@@ -67,6 +67,9 @@ type Decision struct {
 	Action Action
 	// At is when, where the action says so; zero is never.
 	At time.Time
+	// Counting tells, for the action Wait, that nothing but the schedule is waited for:
+	// the time counts towards the retry deadline.
+	Counting bool
 	// Phase and Reason go with End and HoldUp, and Message with HoldUp.
 	Phase   v1alpha1.OutboxPhase
 	Reason  string
@@ -105,7 +108,10 @@ func Decide(f Facts) Decision {
 // for a person, however long that takes.
 func collect(f Facts) Decision {
 	st := &f.Outbox.Status
-	if st.Phase == v1alpha1.OutboxHeld || st.FinishedTime == nil {
+	if st.Phase == v1alpha1.OutboxHeld {
+		return Decision{Action: Wait, At: SoonerWindowEnd(st, f.Provider, time.Time{}, f.Now)}
+	}
+	if st.FinishedTime == nil {
 		return Decision{Action: Nothing}
 	}
 	if f.Item != nil && !reported(f.Item, f.Outbox) {
@@ -117,7 +123,8 @@ func collect(f Facts) Decision {
 	}
 	at := st.FinishedTime.Add(max(ttl, MinTTL))
 	if f.Now.Before(at) {
-		return Decision{Action: Wait, At: at}
+		// The provider may be changed meanwhile, which wakes no finished outbox.
+		return Decision{Action: Wait, At: earlier(at, f.Now.Add(time.Hour))}
 	}
 	if !f.Confirmed {
 		return Decision{Action: Confirm}
@@ -131,6 +138,13 @@ const DefaultTTL = 168 * time.Hour
 // MinTTL is the least time that a finished outbox is kept: a replica with an old
 // cache relies on it.
 const MinTTL = 10 * time.Minute
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
 
 func reported(item *v1alpha1.WorkItem, ob *v1alpha1.NotificationOutbox) bool {
 	in := intentOf(item, ob)
@@ -185,7 +199,16 @@ func needed(f Facts) (Decision, bool) {
 	case Overtaken(f.Item, f.Outbox.Spec.Occurrence):
 		return ended(v1alpha1.OutboxSuperseded, v1alpha1.ReasonOvertaken), true
 	}
+	if in := intentOf(f.Item, f.Outbox); in != nil && f.Outbox.Status.Decision == nil && Withdrawn(in) {
+		return ended(v1alpha1.OutboxSuperseded, in.Reason), true
+	}
 	return Decision{}, false
+}
+
+// Withdrawn tells whether an intent was open when its item was completed or
+// cancelled. Activating the item again does not bring it back.
+func Withdrawn(in *v1alpha1.Intent) bool {
+	return in.Reason == v1alpha1.ReasonWorkItemCompleted || in.Reason == v1alpha1.ReasonWorkItemCancelled
 }
 
 // Overtaken tells whether so many later occurrences have begun that a
@@ -211,7 +234,8 @@ func ready(f Facts) (Decision, bool) {
 	}
 	if pause := f.Pause; pause != nil && Parking(pause) {
 		if ParkingReason(lastReason(&f.Outbox.Status)) {
-			return Decision{Action: Wait, At: timeOf(pause.Until)}, true // Its last attempt says why.
+			// Its last attempt says why.
+			return Decision{Action: Wait, At: SoonerWindowEnd(&f.Outbox.Status, p, timeOf(pause.Until), f.Now)}, true
 		}
 		d := heldUp(v1alpha1.ReasonProviderNotReady, "the NotificationProvider "+p.Name+" is not Ready: "+pause.Reason)
 		d.At = timeOf(pause.Until)
@@ -262,10 +286,7 @@ func due(f Facts) (Decision, bool) {
 	if end, counting := Deadline(st, f.Provider.Spec.Retry, f.Now); counting && end.Before(at) {
 		at = end
 	}
-	if end, has := windowEnd(st, f.Provider); has && f.Now.Before(end) && end.Before(at) {
-		at = end
-	}
-	return Decision{Action: Wait, At: at}, true
+	return Decision{Action: Wait, At: SoonerWindowEnd(st, f.Provider, at, f.Now), Counting: true}, true
 }
 
 func timeOf(t *metav1.Time) time.Time {

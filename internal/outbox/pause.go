@@ -60,6 +60,49 @@ func PauseAfter(res outcome.Result, provider *v1alpha1.NotificationProvider, sec
 	return pause
 }
 
+// StrongerPause is the one of two pauses that outweighs the other: what is known of
+// the provider's present generation before what is known of an older one, an endpoint
+// that is gone before a wrong configuration, that before a wish to be left alone, and
+// of two of a kind the one that lasts longer. Answers overtake each other on their way.
+func StrongerPause(a, b *v1alpha1.ProviderPause) *v1alpha1.ProviderPause {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	case a.Generation != b.Generation:
+		if b.Generation > a.Generation {
+			return b
+		}
+		return a
+	case weight(a) != weight(b):
+		if weight(b) > weight(a) {
+			return b
+		}
+		return a
+	case a.Until != nil && b.Until != nil && b.Until.After(a.Until.Time):
+		return b
+	}
+	return a
+}
+
+func weight(pause *v1alpha1.ProviderPause) int {
+	switch {
+	case pause.Reason == outcome.ReasonEndpointGone:
+		return 2
+	case Parking(pause):
+		return 1
+	}
+	return 0
+}
+
+// ClearsPause tells whether a call that was begun at start and accepted ends a pause:
+// one for a wrong configuration, if it was begun after that. What is gone stays gone.
+func ClearsPause(pause *v1alpha1.ProviderPause, start time.Time) bool {
+	return pause != nil && Parking(pause) && pause.Reason != outcome.ReasonEndpointGone &&
+		(pause.Since == nil || start.After(pause.Since.Time))
+}
+
 // clip shortens a text to so many bytes, at a rune boundary.
 func clip(s string, limit int) string {
 	if len(s) <= limit {

@@ -4,6 +4,7 @@
 package outbox
 
 import (
+	"math"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -47,7 +48,7 @@ func Begin(ob *v1alpha1.NotificationOutbox, provider *v1alpha1.NotificationProvi
 		st.FirstAttemptTime = stamp(now)
 	}
 	countRetries(&st, now)
-	start := Started{Number: st.Attempts + 1, Holder: holder, At: now}
+	start := Started{Number: min(st.Attempts, math.MaxInt32-1) + 1, Holder: holder, At: now}
 	st.Attempts = start.Number
 	st.Phase = v1alpha1.OutboxPending
 	st.NextAttemptTime = nil
@@ -87,6 +88,7 @@ func Abandoned(ob *v1alpha1.NotificationOutbox, lost *Lost) v1alpha1.Notificatio
 		st.Attempts = 1
 		if lost.Since != nil {
 			st.FirstAttemptTime, st.RetryStartTime = stamp(lost.Since.Time), stamp(lost.Since.Time)
+			st.ExcusedSince, st.ExcusedSeconds = nil, 0
 		}
 		remember(&st, a)
 	}
@@ -148,7 +150,7 @@ func schedule(st *v1alpha1.NotificationOutboxStatus, key string, provider *v1alp
 		st.ExcusedSince = stamp(now)
 		return
 	case res.RetryAfter > 0 && res.Class == outcome.Rejected:
-		pause = RetryAfter(policy, res.RetryAfter)
+		pause = max(pause, RetryAfter(policy, res.RetryAfter))
 	}
 	at := now.Add(pause)
 	if res.Class == outcome.Ambiguous && at.Before(claimEnds) {
@@ -226,7 +228,8 @@ func setDelivered(st *v1alpha1.NotificationOutboxStatus, status metav1.Condition
 // that is another one than was recorded. An outbox shows its guarantee from its
 // first attempt on (I11).
 func Refreshed(ob *v1alpha1.NotificationOutbox, provider *v1alpha1.NotificationProvider, now time.Time) (st v1alpha1.NotificationOutboxStatus, changed bool) {
-	if Finished(&ob.Status) || ob.Status.Guarantee == "" || provider == nil {
+	open := !Finished(&ob.Status) || ob.Status.Phase == v1alpha1.OutboxHeld
+	if !open || ob.Status.Guarantee == "" || provider == nil {
 		return ob.Status, false
 	}
 	guarantee := GuaranteeNow(&ob.Status, provider, now)
@@ -235,6 +238,18 @@ func Refreshed(ob *v1alpha1.NotificationOutbox, provider *v1alpha1.NotificationP
 	}
 	st = *ob.Status.DeepCopy()
 	st.Guarantee = guarantee
+	return st, true
+}
+
+// Resumed is the status once nothing but the schedule is waited for any more: the
+// time from now on counts towards the retry deadline again. changed tells whether it
+// did not count before.
+func Resumed(ob *v1alpha1.NotificationOutbox, now time.Time) (st v1alpha1.NotificationOutboxStatus, changed bool) {
+	if ob.Status.ExcusedSince == nil || ob.Status.RetryStartTime == nil {
+		return ob.Status, false
+	}
+	st = *ob.Status.DeepCopy()
+	countRetries(&st, now)
 	return st, true
 }
 

@@ -70,6 +70,9 @@ func Render(item *v1alpha1.WorkItem, in *v1alpha1.Intent) string {
 	for i := range full {
 		cuts = append(cuts, i)
 	}
+	if len(cuts) == 0 {
+		return body // There is nothing to shorten; admission keeps the rest far below the limit.
+	}
 	// The first cut that does not fit; the one before it is the longest that does.
 	i, _ := slices.BinarySearchFunc(cuts, MaxBodyBytes, func(cut, limit int) int {
 		ev.Data.Description = full[:cut] + ellipsis

@@ -51,13 +51,17 @@ func RetryAfter(policy v1alpha1.RetryPolicy, wish time.Duration) time.Duration {
 	return min(max(wish, 0), policy.MaxBackoff.Duration)
 }
 
+// maxExcused is the most seconds that are excused: a hundred years, which a
+// time.Duration still holds.
+const maxExcused = 100 * 365 * 24 * 3600
+
 // Deadline is when the retries of an outbox end; ok is false before the first
 // attempt, because nothing counts until then. Time excused does not count.
 func Deadline(st *v1alpha1.NotificationOutboxStatus, policy v1alpha1.RetryPolicy, now time.Time) (at time.Time, ok bool) {
 	if st.RetryStartTime == nil {
 		return time.Time{}, false
 	}
-	excused := time.Duration(st.ExcusedSeconds) * time.Second
+	excused := time.Duration(min(max(st.ExcusedSeconds, 0), maxExcused)) * time.Second
 	if st.ExcusedSince != nil {
 		excused += max(now.Sub(st.ExcusedSince.Time), 0)
 	}
@@ -83,6 +87,19 @@ func windowEnd(st *v1alpha1.NotificationOutboxStatus, provider *v1alpha1.Notific
 		return time.Time{}, false
 	}
 	return st.FirstAttemptTime.Add(provider.Spec.Idempotency.Window.Duration), true
+}
+
+// SoonerWindowEnd is the time at, or the end of the provider's window for the key
+// where that comes first: what an outbox says of its guarantee changes then. A zero
+// time is never.
+func SoonerWindowEnd(st *v1alpha1.NotificationOutboxStatus, provider *v1alpha1.NotificationProvider, at, now time.Time) time.Time {
+	if provider == nil {
+		return at
+	}
+	if end, has := windowEnd(st, provider); has && now.Before(end) && (at.IsZero() || end.Before(at)) {
+		return end
+	}
+	return at
 }
 
 // ProviderGuarantee is what a first attempt at a provider gets.

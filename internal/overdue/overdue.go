@@ -15,6 +15,7 @@
 package overdue
 
 import (
+	"math"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -76,8 +77,8 @@ func Evaluate(item *v1alpha1.WorkItem, now time.Time) Decision {
 func becomeOverdue(d *Decision, item *v1alpha1.WorkItem, now time.Time) {
 	due := item.Spec.DueTime.Time
 	d.Phase = v1alpha1.PhaseOverdue
-	if item.Status.Phase != v1alpha1.PhaseOverdue {
-		d.Occurrence++
+	if item.Status.Phase != v1alpha1.PhaseOverdue || missedAgain(item) {
+		d.Occurrence = min(d.Occurrence, math.MaxInt32-1) + 1
 		d.Level = 0
 		d.OverdueTime = nil
 		d.Fired = append(d.Fired, Firing{Transition: v1alpha1.TransitionOverdue, Notify: item.Spec.Notify})
@@ -96,6 +97,13 @@ func becomeOverdue(d *Decision, item *v1alpha1.WorkItem, now time.Time) {
 		d.Level++
 		d.Fired = append(d.Fired, Firing{Transition: v1alpha1.TransitionEscalated, Level: d.Level, Notify: step.Notify})
 	}
+}
+
+// missedAgain tells whether a due time was missed that was set after the item had
+// become overdue: it was opened again and passed while nobody looked.
+func missedAgain(item *v1alpha1.WorkItem) bool {
+	since := item.Status.OccurrenceTime
+	return since != nil && item.Spec.DueTime.After(since.Time)
 }
 
 // Active tells whether the user still wants the item done. Nothing is sent, and

@@ -4,6 +4,7 @@
 package overdue
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -118,6 +119,11 @@ func build(f Facts, d Decision, fold bool) v1alpha1.WorkItemStatus {
 	if d.Changed {
 		st.TransitionTime = &metav1.Time{Time: f.Now.UTC().Truncate(time.Second)}
 	}
+	for _, fired := range d.Fired {
+		if fired.Transition == v1alpha1.TransitionOverdue {
+			st.OccurrenceTime = st.TransitionTime
+		}
+	}
 	st.Notifications = intents(f, d, fold)
 	setConditions(&st, f)
 	return st
@@ -134,6 +140,7 @@ func intents(f Facts, d Decision, fold bool) []v1alpha1.Intent {
 		if fold {
 			bringUpToDate(&in, f.Outboxes[in.OutboxName])
 		}
+		withdraw(&in, d)
 		if reason := needless(f, d, &in); reason != "" {
 			in.Phase, in.Reason = v1alpha1.NotificationSuperseded, reason
 		}
@@ -141,14 +148,33 @@ func intents(f Facts, d Decision, fold bool) []v1alpha1.Intent {
 	}
 	for _, fired := range d.Fired {
 		for _, target := range fired.Notify {
-			out = append(out, outbox.NewIntent(outbox.Identity{
+			in := outbox.NewIntent(outbox.Identity{
 				WorkItemName: f.Item.Name, WorkItemUID: f.Item.UID,
 				Transition: fired.Transition, Level: fired.Level,
 				Occurrence: d.Occurrence, Provider: target.ProviderName,
-			}, f.Now))
+			}, f.Now)
+			// A status that was edited by hand may count an occurrence twice.
+			if !slices.ContainsFunc(out, func(o v1alpha1.Intent) bool { return o.OutboxName == in.OutboxName }) {
+				out = append(out, in)
+			}
 		}
 	}
 	return out
+}
+
+// withdraw notes on an intent that is still open that the item was completed or
+// cancelled. Activating the item again does not bring it back.
+func withdraw(in *v1alpha1.Intent, d Decision) {
+	if !Open(in.Phase) || in.Reason != "" {
+		return
+	}
+	switch d.Phase {
+	case v1alpha1.PhaseCompleted:
+		in.Reason = v1alpha1.ReasonWorkItemCompleted
+	case v1alpha1.PhaseCancelled:
+		in.Reason = v1alpha1.ReasonWorkItemCancelled
+	case v1alpha1.PhaseOpen, v1alpha1.PhaseOverdue:
+	}
 }
 
 func bringUpToDate(in *v1alpha1.Intent, ob *v1alpha1.NotificationOutbox) {
@@ -156,7 +182,12 @@ func bringUpToDate(in *v1alpha1.Intent, ob *v1alpha1.NotificationOutbox) {
 	if phase == in.Phase {
 		return
 	}
-	in.Phase, in.Reason = phase, ""
+	withdrawn := Open(in.Phase) && Open(phase)
+	in.Phase = phase
+	if withdrawn {
+		return
+	}
+	in.Reason = ""
 	if Open(phase) {
 		return
 	}
@@ -172,6 +203,9 @@ func bringUpToDate(in *v1alpha1.Intent, ob *v1alpha1.NotificationOutbox) {
 func needless(f Facts, d Decision, in *v1alpha1.Intent) string {
 	if !Open(in.Phase) || !f.Absent[in.OutboxName] {
 		return ""
+	}
+	if in.Reason != "" {
+		return in.Reason // It was withdrawn.
 	}
 	switch d.Phase {
 	case v1alpha1.PhaseCompleted:

@@ -55,6 +55,10 @@ func (p *Pauses) Changes() <-chan event.TypedGenericEvent[*v1alpha1.Notification
 // overtake each other.
 func (p *Pauses) Set(provider *v1alpha1.NotificationProvider, pause *v1alpha1.ProviderPause, now time.Time) {
 	p.mu.Lock()
+	if p.learned[provider.UID].generation > provider.Generation {
+		p.mu.Unlock()
+		return // The call was begun before the spec changed, and says nothing about it.
+	}
 	known := p.known(provider)
 	if !outbox.PauseInForce(known, provider, now) {
 		known = nil
@@ -73,7 +77,7 @@ func (p *Pauses) Set(provider *v1alpha1.NotificationProvider, pause *v1alpha1.Pr
 // a pause for a wrong configuration.
 func (p *Pauses) Accepted(provider *v1alpha1.NotificationProvider, start time.Time) {
 	p.mu.Lock()
-	ends := outbox.ClearsPause(p.known(provider), start)
+	ends := p.learned[provider.UID].generation <= provider.Generation && outbox.ClearsPause(p.known(provider), start)
 	if ends {
 		p.learned[provider.UID] = learned{acceptedAt: start, generation: provider.Generation}
 	}
@@ -116,7 +120,7 @@ func (p *Pauses) known(provider *v1alpha1.NotificationProvider) *v1alpha1.Provid
 	if !ok {
 		return provider.Status.Pause
 	}
-	if l.generation != provider.Generation || (l.written != "" && !older(provider.ResourceVersion, l.written)) {
+	if l.generation < provider.Generation || (l.written != "" && !older(provider.ResourceVersion, l.written)) {
 		delete(p.learned, provider.UID)
 		return provider.Status.Pause
 	}

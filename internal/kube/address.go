@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
@@ -73,7 +74,7 @@ func hostPort(s string) string {
 	if _, _, err := net.SplitHostPort(s); err == nil {
 		return s
 	}
-	return net.JoinHostPort(s, "443")
+	return net.JoinHostPort(strings.Trim(s, "[]"), "443")
 }
 
 func resolve(ctx context.Context, hostport string) ([]netip.AddrPort, error) {

@@ -50,7 +50,11 @@ type version struct {
 // Wrote notes the version that a write of this process returned, or that the API
 // server showed.
 func (v *Versions) Wrote(obj client.Object, now time.Time) {
-	v.note(obj.GetUID(), func(known *version) { known.written, known.writtenAt = obj.GetResourceVersion(), now })
+	v.note(obj.GetUID(), func(known *version) {
+		if !older(obj.GetResourceVersion(), known.written) {
+			known.written, known.writtenAt = obj.GetResourceVersion(), now
+		}
+	})
 }
 
 // Outdated notes that a write based on this version of an object conflicted.

@@ -97,10 +97,11 @@ func weight(pause *v1alpha1.ProviderPause) int {
 }
 
 // ClearsPause tells whether a call that was begun at start and accepted ends a pause:
-// one for a wrong configuration, if it was begun after that. What is gone stays gone.
+// one for a wrong configuration, if it was begun after that, which is kept in whole
+// seconds. What is gone stays gone.
 func ClearsPause(pause *v1alpha1.ProviderPause, start time.Time) bool {
 	return pause != nil && Parking(pause) && pause.Reason != outcome.ReasonEndpointGone &&
-		(pause.Since == nil || start.After(pause.Since.Time))
+		(pause.Since == nil || !start.Before(pause.Since.Add(time.Second)))
 }
 
 // clip shortens a text to so many bytes, at a rune boundary.

@@ -62,7 +62,7 @@ func Evaluate(item *v1alpha1.WorkItem, now time.Time) Decision {
 		d.Phase = v1alpha1.PhaseCancelled
 	case item.Spec.DueTime == nil:
 		d.Phase = v1alpha1.PhaseOpen
-	case now.Before(item.Spec.DueTime.Time):
+	case now.Before(item.Spec.DueTime.Time) && !missed(item):
 		d.Phase, d.NextCheck = v1alpha1.PhaseOpen, item.Spec.DueTime.Time
 	default:
 		becomeOverdue(&d, item, now)
@@ -77,7 +77,7 @@ func Evaluate(item *v1alpha1.WorkItem, now time.Time) Decision {
 func becomeOverdue(d *Decision, item *v1alpha1.WorkItem, now time.Time) {
 	due := item.Spec.DueTime.Time
 	d.Phase = v1alpha1.PhaseOverdue
-	if item.Status.Phase != v1alpha1.PhaseOverdue || missedAgain(item) {
+	if item.Status.Phase != v1alpha1.PhaseOverdue || item.Status.Occurrence < 1 || missedAgain(item) {
 		d.Occurrence = min(d.Occurrence, math.MaxInt32-1) + 1
 		d.Level = 0
 		d.OverdueTime = nil
@@ -97,6 +97,12 @@ func becomeOverdue(d *Decision, item *v1alpha1.WorkItem, now time.Time) {
 		d.Level++
 		d.Fired = append(d.Fired, Firing{Transition: v1alpha1.TransitionEscalated, Level: d.Level, Notify: step.Notify})
 	}
+}
+
+// missed tells whether this very due time was missed, as another replica committed it:
+// a clock that is behind that one's does not open the item again.
+func missed(item *v1alpha1.WorkItem) bool {
+	return item.Status.Phase == v1alpha1.PhaseOverdue && item.Status.OverdueTime.Equal(item.Spec.DueTime)
 }
 
 // missedAgain tells whether a due time was missed that was set after the item had

@@ -78,11 +78,7 @@ func reportAt(f Facts) (at time.Time, ends bool) {
 		if phase == in.Phase || (Open(phase) && Open(in.Phase)) {
 			continue
 		}
-		end := f.Now
-		if ob != nil && ob.Status.FinishedTime != nil && ob.Status.FinishedTime.Time.Before(end) {
-			end = ob.Status.FinishedTime.Time
-		}
-		if due := end.Add(ReportWithin); !ends || due.Before(at) {
+		if due := reportDue(ob, f.Now); !ends || due.Before(at) {
 			at = due
 		}
 		ends = true
@@ -91,6 +87,15 @@ func reportAt(f Facts) (at time.Time, ends bool) {
 		return f.Now, true
 	}
 	return at, ends
+}
+
+// reportDue is when the news of one outbox has to be reported at the latest. A replay,
+// and an end that by this clock has not come yet, are reported at once.
+func reportDue(ob *v1alpha1.NotificationOutbox, now time.Time) time.Time {
+	if ob == nil || ob.Status.FinishedTime == nil || ob.Status.FinishedTime.After(now) {
+		return now
+	}
+	return ob.Status.FinishedTime.Add(ReportWithin)
 }
 
 // Open tells whether a notification has not ended.

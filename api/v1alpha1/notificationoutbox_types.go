@@ -212,7 +212,8 @@ type Decision struct {
 }
 
 // NotificationOutboxStatus is the delivery as it stands. Only the dispatcher
-// writes it, and only while it holds the claim or before anyone did.
+// writes it: an attempt and an end only under the claim, what holds the outbox up and
+// a person's decision on a finished one with the resourceVersion alone.
 type NotificationOutboxStatus struct {
 	// conditions are Delivered, and nothing else.
 	// +optional

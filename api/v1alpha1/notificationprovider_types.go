@@ -89,7 +89,7 @@ type WebhookHeader struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule=`self.matches("^[-!#$%&'*+.^_|~0-9a-zA-Z]+$")`,message="name must be the name of an HTTP header, for example X-Team"
-	// +kubebuilder:validation:XValidation:rule="!self.lowerAscii().startsWith('webhook-') && !(self.lowerAscii() in ['idempotency-key', 'content-type', 'content-length', 'content-encoding', 'host', 'connection', 'keep-alive', 'proxy-authorization', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'expect'])",message="name must not be one of the headers that the operator or the transport sets: Idempotency-Key, webhook-*, Content-*, Host, Connection and the like; choose another"
+	// +kubebuilder:validation:XValidation:rule="!self.lowerAscii().startsWith('webhook-') && !(self.lowerAscii() in ['idempotency-key', 'content-type', 'content-length', 'content-encoding', 'host', 'connection', 'keep-alive', 'proxy-authorization', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'expect', 'user-agent', 'x-idempotency-key', 'http2-settings'])",message="name must not be one of the headers that the operator or the transport sets: Idempotency-Key, webhook-*, Content-*, Host, User-Agent, Connection and the like; choose another"
 	Name string `json:"name,omitempty"`
 
 	// value is the header's value, for anyone to read.
@@ -273,8 +273,8 @@ type NotificationProviderSpec struct {
 
 // ProviderPause is why, and until when, nothing is sent to a provider.
 type ProviderPause struct {
-	// reason is RateLimited or Unavailable (the provider asked to be left alone for a
-	// while), or Unauthorized, Forbidden, EndpointNotFound or EndpointGone (its answer
+	// reason is RateLimited, Unavailable, RequestTimeout or TooEarly (the provider asked
+	// to be left alone for a while), or Unauthorized, Forbidden, EndpointNotFound or EndpointGone (its answer
 	// says that the configuration is wrong).
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -299,7 +299,8 @@ type ProviderPause struct {
 	Generation int64 `json:"generation,omitempty"`
 
 	// secrets says which versions of its Secrets the call used, as
-	// name@resourceVersion separated by commas; another one ends the pause.
+	// name@resourceVersion separated by commas; another one ends the pause, which for
+	// EndpointNotFound is noticed when the provider is looked at next.
 	// +optional
 	// +kubebuilder:validation:MinLength=0
 	// +kubebuilder:validation:MaxLength=16384

@@ -150,7 +150,7 @@ func (s *stage) secondPass(ctx context.Context, facts *facts, before int, endpoi
 func verdict(expected int, ops, pager *deliverytest.Endpoint, calls, effects, repeated int) error {
 	keys := len(ops.EffectsByKey()) + len(pager.EffectsByKey())
 	if calls != expected || effects != expected || keys != expected || repeated != 0 {
-		return fmt.Errorf("the receiver should have got each of %d notifications exactly once: %d calls, %d effects, %d keys, %d repeated",
+		return fmt.Errorf("the receiver should have got each of %d notifications once, and no more: %d calls, %d effects, %d keys, %d repeated",
 			expected, calls, effects, keys, repeated)
 	}
 	return nil

@@ -20,6 +20,7 @@ import (
 	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/workitem-operator/workitem-operator/controllers"
+	"github.com/workitem-operator/workitem-operator/controllers/dispatcher"
 	"github.com/workitem-operator/workitem-operator/internal/delivery"
 	"github.com/workitem-operator/workitem-operator/internal/kube"
 	"github.com/workitem-operator/workitem-operator/internal/metrics"
@@ -86,6 +87,10 @@ func serve(ctx context.Context, cfg *rest.Config, opts options.Options) error {
 	}
 	if err := controllers.Setup(ctx, mgr, settings); err != nil {
 		return err
+	}
+	//nolint:contextcheck // A scrape of the metrics gives no context.
+	if err := crmetrics.Registry.Register(dispatcher.Outboxes(mgr.GetClient())); err != nil {
+		return fmt.Errorf("registering the count of outboxes: %w", err)
 	}
 	if err := addChecks(mgr, opts); err != nil {
 		return err

@@ -129,6 +129,7 @@ func (g *gates) breaker(gt *gate, provider *v1alpha1.NotificationProvider) *gobr
 		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= tripAfter },
 		IsExcluded:  func(err error) bool { return errors.Is(err, errNoVerdict) },
 		OnStateChange: func(_ string, _, to gobreaker.State) {
+			metrics.BreakerOpen(provider.Namespace, provider.Name, to != gobreaker.StateClosed)
 			if to == gobreaker.StateOpen {
 				gt.openUntil = g.clock.Now().Add(open)
 			}

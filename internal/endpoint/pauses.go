@@ -9,10 +9,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/workitem-operator/workitem-operator/api/v1alpha1"
+	"github.com/workitem-operator/workitem-operator/internal/kube"
 	"github.com/workitem-operator/workitem-operator/internal/outbox"
 )
 
@@ -120,7 +120,7 @@ func (p *Pauses) known(provider *v1alpha1.NotificationProvider) *v1alpha1.Provid
 	if !ok {
 		return provider.Status.Pause
 	}
-	if l.generation < provider.Generation || (l.written != "" && !older(provider.ResourceVersion, l.written)) {
+	if l.generation < provider.Generation || (l.written != "" && !kube.Older(provider.ResourceVersion, l.written)) {
 		delete(p.learned, provider.UID)
 		return provider.Status.Pause
 	}
@@ -150,9 +150,4 @@ func (p *Pauses) Forget(uid types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.learned, uid)
-}
-
-func older(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && order < 0
 }

@@ -51,7 +51,7 @@ type version struct {
 // server showed.
 func (v *Versions) Wrote(obj client.Object, now time.Time) {
 	v.note(obj.GetUID(), func(known *version) {
-		if !older(obj.GetResourceVersion(), known.written) {
+		if !Older(obj.GetResourceVersion(), known.written) {
 			known.written, known.writtenAt = obj.GetResourceVersion(), now
 		}
 	})
@@ -106,7 +106,7 @@ func (v *Versions) Behind(obj client.Object, now time.Time) bool {
 		return false
 	}
 	rv := obj.GetResourceVersion()
-	if older(rv, known.written) && now.Sub(known.writtenAt) < WrittenFor {
+	if Older(rv, known.written) && now.Sub(known.writtenAt) < WrittenFor {
 		return true
 	}
 	if rv == known.outdated && now.Sub(known.outdatedAt) < ConflictFor {
@@ -116,9 +116,9 @@ func (v *Versions) Behind(obj client.Object, now time.Time) bool {
 	return false
 }
 
-// older compares two versions of one object. Versions that cannot be compared are
+// Older compares two versions of one object. Versions that cannot be compared are
 // not called older: the write's precondition decides.
-func older(a, b string) bool {
+func Older(a, b string) bool {
 	if b == "" {
 		return false
 	}

@@ -41,6 +41,10 @@ var (
 		Name: "workitem_notification_calls_in_flight",
 		Help: "Calls to providers that are under way in this replica.",
 	}, []string{"namespace", "provider"})
+	breakerOpen = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "workitem_provider_breaker_open",
+		Help: "Whether this replica's circuit breaker keeps it from calling a provider: 1 while it is open or probing.",
+	}, []string{"namespace", "provider"})
 	late = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "workitem_late_results_total",
 		Help: "Outcomes that were not recorded because another replica had taken the outbox over.",
@@ -49,7 +53,7 @@ var (
 
 // Register adds every metric of the operator to a registry.
 func Register(registry prometheus.Registerer) error {
-	for _, c := range []prometheus.Collector{transitions, conflicts, attempts, finished, claims, delay, inFlight, late} {
+	for _, c := range []prometheus.Collector{transitions, conflicts, attempts, finished, claims, delay, inFlight, breakerOpen, late} {
 		if err := registry.Register(c); err != nil {
 			return err
 		}
@@ -85,6 +89,15 @@ func Claim(result string) { claims.WithLabelValues(result).Inc() }
 // InFlight adds to the calls under way at a provider.
 func InFlight(namespace, provider string, change float64) {
 	inFlight.WithLabelValues(namespace, provider).Add(change)
+}
+
+// BreakerOpen tells whether the circuit breaker of a provider is open.
+func BreakerOpen(namespace, provider string, open bool) {
+	value := 0.0
+	if open {
+		value = 1
+	}
+	breakerOpen.WithLabelValues(namespace, provider).Set(value)
 }
 
 // LateResult counts an outcome that came too late to be recorded.

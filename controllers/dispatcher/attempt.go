@@ -28,8 +28,7 @@ func (r *Reconciler) attempt(ctx context.Context, f outbox.Facts) (ctrl.Result, 
 		return ctrl.Result{}, nil // An orderly stop has begun: no new claims.
 	}
 	defer r.courier.leave()
-	// What is entered is carried through, even if a stop begins meanwhile.
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), kube.PassTimeout)
+	ctx, stop := r.carryThrough(ctx)
 	defer stop()
 	ep, err := r.Resolver.Resolve(ctx, f.Provider, endpoint.Recent)
 	if problem, ok := errors.AsType[*endpoint.Problem](err); ok {
@@ -61,6 +60,30 @@ func (r *Reconciler) attempt(ctx context.Context, f outbox.Facts) (ctrl.Result, 
 		slot.unused()
 	}
 	return ctrl.Result{}, nil
+}
+
+// carryGrace is how long a claim that is under way when a stop begins may take to be
+// answered.
+const carryGrace = 3 * time.Second
+
+// carryThrough is a context in which what is begun is carried through even if a stop
+// begins meanwhile: a claim without a call would look like a call whose outcome is
+// lost. An API server that does not answer must not hold the stop up for long, though.
+func (r *Reconciler) carryThrough(ctx context.Context) (context.Context, context.CancelFunc) {
+	carried, cancel := context.WithTimeout(context.WithoutCancel(ctx), kube.PassTimeout)
+	detach := context.AfterFunc(ctx, func() {
+		timer := r.Clock.NewTimer(carryGrace)
+		defer timer.Stop()
+		select {
+		case <-timer.C():
+			cancel()
+		case <-carried.Done():
+		}
+	})
+	return carried, func() {
+		detach()
+		cancel()
+	}
 }
 
 // limit is how many calls a provider may get at once: one, as a probe, once the time

@@ -122,19 +122,19 @@ func TestEndsAreReported(t *testing.T) {
 			hook: outboxOf(base, hook), mail: outboxOf(base, mail).Phase(v1alpha1.OutboxPending),
 			want: []string{"Overdue/hook/Recorded", "Overdue/mail/Recorded"},
 		},
-		"an end waits for others that are open, for a second at most": {
+		"an end waits for others that are open, for a second after the one that it is stamped with": {
 			hook: outboxOf(base, hook).Finished(v1alpha1.OutboxSent, noon), mail: outboxOf(base, mail),
-			wantAt: noon.Add(time.Second),
+			wantAt: noon.Add(2 * time.Second),
 			want:   []string{"Overdue/hook/Recorded", "Overdue/mail/Recorded"},
 		},
-		"an end is reported when its second is over, together with what else there is": {
-			hook: outboxOf(base, hook).Finished(v1alpha1.OutboxSent, noon.Add(-time.Second)), mail: outboxOf(base, mail),
+		"an end is reported when its time is over, together with what else there is": {
+			hook: outboxOf(base, hook).Finished(v1alpha1.OutboxSent, noon.Add(-2*time.Second)), mail: outboxOf(base, mail),
 			wantWrite: true,
 			want:      []string{"Overdue/hook/Sent", "Overdue/mail/Pending"},
 		},
 		"the oldest end decides when": {
 			hook:   outboxOf(base, hook).Finished(v1alpha1.OutboxSent, noon.Add(-300*time.Millisecond)),
-			wantAt: noon.Add(700 * time.Millisecond),
+			wantAt: noon.Add(1700 * time.Millisecond),
 			want:   []string{"Overdue/hook/Recorded", "Overdue/mail/Recorded"},
 		},
 		"the last end is reported at once": {

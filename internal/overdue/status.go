@@ -89,13 +89,14 @@ func reportAt(f Facts) (at time.Time, ends bool) {
 	return at, ends
 }
 
-// reportDue is when the news of one outbox has to be reported at the latest. A replay,
-// and an end that by this clock has not come yet, are reported at once.
+// reportDue is when the news of one outbox has to be reported at the latest. Its end is
+// kept in whole seconds, and may have been up to a second later. A replay, and an end
+// that by this clock has not come yet, are reported at once.
 func reportDue(ob *v1alpha1.NotificationOutbox, now time.Time) time.Time {
 	if ob == nil || ob.Status.FinishedTime == nil || ob.Status.FinishedTime.After(now) {
 		return now
 	}
-	return ob.Status.FinishedTime.Add(ReportWithin)
+	return ob.Status.FinishedTime.Add(time.Second + ReportWithin)
 }
 
 // Open tells whether a notification has not ended.

@@ -83,7 +83,7 @@ test: ## Run all tests, with a real API server. The first run downloads or build
 
 .PHONY: test-unit
 test-unit: ## Run the tests that need no API server.
-	@env -u KUBEBUILDER_ASSETS $(GO_TEST) -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./api/... ./internal/...
+	@env -u KUBEBUILDER_ASSETS $(GO_TEST) -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./api/... ./internal/... ./controllers/...
 
 .PHONY: test-integration
 test-integration: ## Run the tests against a real API server only.

@@ -7,7 +7,8 @@ package v1alpha1
 // ReasonReconciled. The provider reconciler sets them.
 const (
 	// ReasonSecretNotFound means that a Secret or a key of it does not exist yet;
-	// creating it clears this within 3 s.
+	// creating it clears this within 3 s, or within 30 s after a wait of ten
+	// minutes.
 	ReasonSecretNotFound = "SecretNotFound"
 	// ReasonSecretInvalid means that the value of a Secret cannot be used, for
 	// example because it is no whsec_ key; correcting it clears this within 3 s.

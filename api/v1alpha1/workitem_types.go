@@ -274,8 +274,8 @@ type WorkItemStatus struct {
 	// +kubebuilder:validation:XValidation:rule="self.getFullYear() >= 1970 && self.getFullYear() <= 9999",message="occurrenceTime must be an RFC 3339 time such as 2026-12-01T09:00:00Z"
 	OccurrenceTime *metav1.Time `json:"occurrenceTime,omitempty"`
 
-	// transitionTime is when the last change of phase or escalationLevel was
-	// committed.
+	// transitionTime is when the last change of phase, occurrence or escalationLevel
+	// was committed.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.getFullYear() >= 1970 && self.getFullYear() <= 9999",message="transitionTime must be an RFC 3339 time such as 2026-12-01T09:00:00Z"
 	TransitionTime *metav1.Time `json:"transitionTime,omitempty"`

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -44,7 +45,7 @@ func (r *Reconciler) attempt(ctx context.Context, f outbox.Facts) (ctrl.Result, 
 	}
 	slot, wait := r.gates.enter(f.Provider, client.ObjectKeyFromObject(f.Outbox), r.limit(f.Provider))
 	if slot == nil {
-		return ctrl.Result{RequeueAfter: wait}, nil
+		return r.wait(ctx, f, outbox.Decision{Action: outbox.Wait, At: f.Now.Add(wait), Counting: true})
 	}
 	job, result, err := r.prepare(ctx, f)
 	if job == nil {
@@ -52,8 +53,11 @@ func (r *Reconciler) attempt(ctx context.Context, f outbox.Facts) (ctrl.Result, 
 		return result, err
 	}
 	// A value of a Secret may have grown too old while the claim was made.
-	if again, err := r.Resolver.Resolve(ctx, f.Provider, endpoint.Recent); err == nil {
-		ep = again
+	if ep, err = r.Resolver.Resolve(ctx, f.Provider, endpoint.Recent); err != nil {
+		slot.unused()
+		r.Pauses.Check(f.Provider)
+		logf.FromContext(ctx).V(1).Info("Provider cannot be called any more since the claim was made", "cause", err.Error())
+		return ctrl.Result{RequeueAfter: problemRetry}, nil // The attempt, if counted, is resumed.
 	}
 	job.sender, job.secrets, job.slot = ep.Sender, ep.Secrets, slot
 	if !r.courier.launch(r, job) { //nolint:contextcheck // The call outlives this reconcile; the courier ends it.
@@ -194,8 +198,8 @@ func (r *Reconciler) claim(ctx context.Context, f outbox.Facts) (*holding, ctrl.
 	if held == nil {
 		return nil, ctrl.Result{RequeueAfter: max(wait, time.Millisecond)}, nil
 	}
-	if held.lost != nil {
-		logf.FromContext(ctx).Info("Took over claim", "lease", klog.KObj(held.lease), "from", held.lost.Holder, "leaseTransitions", held.lease.Spec.LeaseTransitions)
+	if held.from != "" {
+		logf.FromContext(ctx).Info("Took over claim", "lease", klog.KObj(held.lease), "from", held.from, "leaseTransitions", ptr.Deref(held.lease.Spec.LeaseTransitions, 0))
 	}
 	return held, ctrl.Result{}, nil
 }

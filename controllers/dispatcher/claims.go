@@ -24,6 +24,10 @@ import (
 	"github.com/workitem-operator/workitem-operator/internal/outbox"
 )
 
+// lookAgain is how soon a claim is looked at again that another write came before: how
+// long to wait for it, the Lease says once the cache shows it.
+const lookAgain = time.Second
+
 // claims carries out the decisions of internal/claim on the API server, and
 // remembers since when each Lease has been seen as it is.
 type claims struct {
@@ -72,6 +76,8 @@ type holding struct {
 	// created tells that this process created the Lease: nobody has called or ended
 	// the outbox before.
 	created bool
+	// from is the holder that this process took the claim over from; empty if it did not.
+	from string
 	// lost is the former holder whose attempt was never recorded; nil if there is
 	// none.
 	lost *outbox.Lost
@@ -127,9 +133,9 @@ func (c *claims) acquire(ctx context.Context, ob *v1alpha1.NotificationOutbox, d
 	case claim.Create:
 		return c.create(ctx, ob, d, now)
 	case claim.Renew:
-		return c.update(ctx, claim.Renewed(lease, d, now), d, c.lost(lease, ob, past))
+		return c.update(ctx, claim.Renewed(lease, d, now), d, &holding{lost: c.lost(lease, ob, past)})
 	case claim.TakeOver:
-		return c.update(ctx, claim.TakenOver(lease, ob, c.self, d, now), d, c.lost(lease, ob, past))
+		return c.update(ctx, claim.TakenOver(lease, ob, c.self, d, now), d, &holding{lost: c.lost(lease, ob, past), from: holderOf(lease)})
 	}
 	return nil, 0, fmt.Errorf("unknown claim action %d", decision.Action)
 }
@@ -139,7 +145,8 @@ type history struct {
 	// called tells whether it ever made one.
 	called bool
 	// mayGoOn tells whether it may go on with a claim of its own that has not run out:
-	// it made no call, or the last one ended with a definite rejection.
+	// it made no call, or the last one ended with a definite rejection, or the call of
+	// the attempt that is counted was not made.
 	mayGoOn bool
 }
 
@@ -203,7 +210,7 @@ func (c *claims) create(ctx context.Context, ob *v1alpha1.NotificationOutbox, d 
 	case apierrors.IsAlreadyExists(err):
 		metrics.Claim("lost")
 		c.hide(client.ObjectKeyFromObject(ob))
-		return nil, term.Duration, nil
+		return nil, lookAgain, nil
 	case kube.Refused(err) && !apierrors.IsNotFound(err):
 		return nil, 0, errRefused{err}
 	}
@@ -220,14 +227,14 @@ func (c *claims) vanished(ob *v1alpha1.NotificationOutbox) (sighting, bool) {
 
 // update renews or takes over a Lease, with the resourceVersion that was read as
 // the precondition: of several that try, one succeeds.
-func (c *claims) update(ctx context.Context, lease *coordinationv1.Lease, d time.Duration, lost *outbox.Lost) (*holding, time.Duration, error) {
+func (c *claims) update(ctx context.Context, lease *coordinationv1.Lease, d time.Duration, h *holding) (*holding, time.Duration, error) {
 	start := c.clock.Now()
-	h := &holding{term: claim.NewTerm(start, d), lost: lost}
+	h.term = claim.NewTerm(start, d)
 	h.ends = start.Add(h.term.Duration)
 	err := c.client.Update(ctx, lease)
 	switch {
 	case err == nil:
-		if h.lost != nil {
+		if h.from != "" {
 			metrics.Claim("takenOver")
 		} else {
 			metrics.Claim("renewed")
@@ -236,9 +243,9 @@ func (c *claims) update(ctx context.Context, lease *coordinationv1.Lease, d time
 		return h, 0, nil
 	case apierrors.IsConflict(err):
 		metrics.Claim("lost")
-		return nil, h.term.Duration, nil
+		return nil, lookAgain, nil
 	case apierrors.IsNotFound(err):
-		return nil, time.Second, nil // Deleted; the event that says so is on its way.
+		return nil, lookAgain, nil // Deleted; the event that says so is on its way.
 	case kube.Refused(err):
 		return nil, 0, errRefused{err}
 	}

@@ -6,12 +6,15 @@ package dispatcher
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/workitem-operator/workitem-operator/api/v1alpha1"
 	"github.com/workitem-operator/workitem-operator/internal/delivery"
@@ -52,6 +55,8 @@ type courier struct {
 
 	mu      sync.Mutex
 	stopped bool
+	// cancelled tells that the grace period of a stop is over.
+	cancelled bool
 	// cancel holds what cancels the call of each job, by the outbox's UID.
 	cancel map[types.UID]context.CancelCauseFunc
 	// made is the number of the last attempt whose call this process made, by the
@@ -141,6 +146,9 @@ func (c *courier) launch(r *Reconciler, j *job) bool {
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	c.cancel[uid] = cancel
+	if c.cancelled {
+		cancel(errStopping)
+	}
 	c.jobs.Go(func() {
 		defer cancel(nil)
 		r.deliver(ctx, j)
@@ -172,6 +180,7 @@ func (c *courier) Start(ctx context.Context) error {
 		return nil
 	}
 	c.mu.Lock()
+	c.cancelled = true
 	for _, cancel := range c.cancel {
 		cancel(errStopping)
 	}
@@ -212,7 +221,8 @@ func (r *Reconciler) call(ctx context.Context, j *job) (res outcome.Result, made
 // end the process, which other providers need, and nobody knows how far it got.
 func send(ctx context.Context, j *job) (res outcome.Result) {
 	defer func() {
-		if recover() != nil {
+		if cause := recover(); cause != nil {
+			logf.Log.WithName("dispatcher").Error(fmt.Errorf("panic: %T", cause), "Provider's implementation failed", "stack", string(debug.Stack()))
 			res = outcome.Unanswered(outcome.ReasonConnectionLost, "the provider's implementation failed; this is a bug of the operator")
 		}
 	}()

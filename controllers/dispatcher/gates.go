@@ -101,6 +101,7 @@ func (g *gates) gate(provider *v1alpha1.NotificationProvider) *gate {
 	if !ok || gt.generation != provider.Generation {
 		gt.generation = provider.Generation
 		gt.breaker = g.breaker(gt, provider)
+		metrics.BreakerOpen(provider.Namespace, provider.Name, false)
 	}
 	return gt
 }
@@ -129,6 +130,9 @@ func (g *gates) breaker(gt *gate, provider *v1alpha1.NotificationProvider) *gobr
 		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= tripAfter },
 		IsExcluded:  func(err error) bool { return errors.Is(err, errNoVerdict) },
 		OnStateChange: func(_ string, _, to gobreaker.State) {
+			if gt.generation != provider.Generation {
+				return // A call of before the spec changed says nothing about it.
+			}
 			metrics.BreakerOpen(provider.Namespace, provider.Name, to != gobreaker.StateClosed)
 			if to == gobreaker.StateOpen {
 				gt.openUntil = g.clock.Now().Add(open)

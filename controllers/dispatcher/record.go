@@ -75,7 +75,8 @@ func (r *Reconciler) record(ctx context.Context, j *job, res outcome.Result, now
 		default:
 			r.log(j).V(1).Info("Could not record the outcome of an attempt yet", "cause", err.Error())
 		}
-		if !r.courier.pauses(pause) {
+		if r.courier.waits(r.courier.halt, pause) {
+			r.log(j).Error(err, "Outcome of an attempt is not recorded because the process stops; the next holder records it as Ambiguous", "outcome", res.Class)
 			return
 		}
 	}
@@ -147,16 +148,4 @@ func (r *Reconciler) announceEnd(ob *v1alpha1.NotificationOutbox, item *v1alpha1
 
 func (r *Reconciler) log(j *job) klog.Logger {
 	return logf.Log.WithName("dispatcher").WithValues("notificationOutbox", klog.KObj(j.outbox))
-}
-
-// pauses waits a while between two tries, and tells whether there is to be another.
-func (c *courier) pauses(d time.Duration) bool {
-	timer := c.clock.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-		return true
-	case <-c.halt:
-		return false
-	}
 }

@@ -131,8 +131,8 @@ func (p *pass) source(ctx context.Context, in v1alpha1.Intent) (*v1alpha1.WorkIt
 	return nil, nil
 }
 
-// announce tells of a committed write: one log line and one Event for each
-// transition, and an Event when an outbox's name turns out to be taken.
+// announce tells of a committed write: one log line if it has a transition, one Event
+// for each transition, and an Event when the item stalls.
 func (p *pass) announce(ctx context.Context, before *v1alpha1.WorkItem, d overdue.Decision) {
 	log := logf.FromContext(ctx)
 	after := p.item

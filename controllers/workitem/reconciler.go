@@ -128,7 +128,6 @@ func (p *pass) wake(plan overdue.Plan) ctrl.Result {
 	if p.at.IsZero() {
 		return ctrl.Result{}
 	}
-	// Not before the time that is waited for: a timer may fire early by less than
-	// the clock's resolution.
+	// For a time that has passed meanwhile: soon. Zero would mean never.
 	return ctrl.Result{RequeueAfter: max(p.at.Sub(p.now), time.Millisecond)}
 }

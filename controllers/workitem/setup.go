@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -87,6 +88,7 @@ func (r *Reconciler) itemsByName(index string) handler.MapFunc {
 	return func(ctx context.Context, obj client.Object) []reconcile.Request {
 		var items v1alpha1.WorkItemList
 		if err := r.client.List(ctx, &items, client.InNamespace(obj.GetNamespace()), client.MatchingFields{index: obj.GetName()}); err != nil {
+			logf.FromContext(ctx).Error(err, "Cannot list what an event is about", "index", index)
 			return nil
 		}
 		requests := make([]reconcile.Request, 0, len(items.Items))

@@ -101,7 +101,7 @@ func (p *Pauses) Check(provider *v1alpha1.NotificationProvider) {
 func (p *Pauses) Written(provider *v1alpha1.NotificationProvider, pause *v1alpha1.ProviderPause) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if l, ok := p.learned[provider.UID]; ok && (l.pause == nil || l.pause == pause) {
+	if l, ok := p.learned[provider.UID]; ok && (l.pause == pause || (l.pause == nil && !outbox.ClearsPause(pause, l.acceptedAt))) {
 		l.written = provider.ResourceVersion
 		p.learned[provider.UID] = l
 	}

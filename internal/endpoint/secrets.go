@@ -21,7 +21,8 @@ import (
 const (
 	// maxAge is how old a value may be when it is used.
 	maxAge = 2 * time.Second
-	// keep is how long a value that nobody asks for stays in memory.
+	// keep is how long a value that nobody asks for stays in memory; it is dropped when
+	// another Secret is first read after that.
 	keep = 10 * time.Second
 )
 

@@ -14,7 +14,7 @@ import (
 // maxWords is how much is kept, in bytes, of what the API server says.
 const maxWords = 800
 
-// Refusals remembers which creates the API server refused, until they may be tried
+// Refusals remembers which requests the API server refused, until they may be tried
 // again. Its words may differ each time; without this memory each of them would be a
 // change, and each change a reason to try at once. Its zero value is ready to use; it
 // is safe for concurrent use.
@@ -38,6 +38,11 @@ func (r *Refusals) Note(key types.NamespacedName, err error, until time.Time) st
 	defer r.mu.Unlock()
 	if r.of == nil {
 		r.of = map[types.NamespacedName]refusal{}
+	}
+	for other, known := range r.of {
+		if until.Sub(known.until) > time.Hour { // Nobody has asked again: its object is gone.
+			delete(r.of, other)
+		}
 	}
 	r.of[key] = refusal{words: words, until: until}
 	return words

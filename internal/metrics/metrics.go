@@ -51,7 +51,8 @@ var (
 	})
 )
 
-// Register adds every metric of the operator to a registry.
+// Register adds every metric of the operator to a registry, except for Outboxes, which
+// needs a cache.
 func Register(registry prometheus.Registerer) error {
 	for _, c := range []prometheus.Collector{transitions, conflicts, attempts, finished, claims, delay, inFlight, breakerOpen, late} {
 		if err := registry.Register(c); err != nil {

@@ -37,7 +37,7 @@ const (
 	// Confirm means that the cached WorkItem does not vouch for the outbox: read it
 	// from the API server before anything is said or done.
 	Confirm
-	// Collect means that the outbox may be deleted at Decision.At.
+	// Collect means that the outbox may be deleted now.
 	Collect
 	// Resolve means that a person's decision is to be carried out.
 	Resolve
@@ -70,7 +70,7 @@ type Decision struct {
 	// Counting tells, for the action Wait, that nothing but the schedule is waited for:
 	// the time counts towards the retry deadline.
 	Counting bool
-	// Phase and Reason go with End and HoldUp, and Message with HoldUp.
+	// Phase goes with End, Reason with End and HoldUp, and Message with HoldUp.
 	Phase   v1alpha1.OutboxPhase
 	Reason  string
 	Message string
@@ -109,7 +109,7 @@ func Decide(f Facts) Decision {
 func collect(f Facts) Decision {
 	st := &f.Outbox.Status
 	if st.Phase == v1alpha1.OutboxHeld {
-		return Decision{Action: Wait, At: SoonerWindowEnd(st, f.Provider, time.Time{}, f.Now)}
+		return Decision{Action: Wait, At: SoonerWindowEnd(st, f.Provider, f.Now.Add(time.Hour), f.Now)}
 	}
 	if st.FinishedTime == nil {
 		return Decision{Action: Nothing}

@@ -77,7 +77,9 @@ func TestDecide(t *testing.T) {
 			func(s *scene) { s.outbox.Finished(v1alpha1.OutboxSent, in(-10000*time.Hour)) }, outbox.Decision{Action: outbox.Nothing},
 		},
 		"what is held is kept for ever": {
-			func(s *scene) { s.outbox.Finished(v1alpha1.OutboxHeld, in(-10000*time.Hour)); s.item = nil }, outbox.Decision{Action: outbox.Wait},
+			func(s *scene) { s.outbox.Finished(v1alpha1.OutboxHeld, in(-10000*time.Hour)); s.item = nil },
+			// A change of its provider does not wake it, and may change what it guarantees.
+			outbox.Decision{Action: outbox.Wait, At: in(time.Hour)},
 		},
 		"an end without a time is kept": {
 			func(s *scene) { s.outbox.Phase(v1alpha1.OutboxSent); s.item = nil }, outbox.Decision{Action: outbox.Nothing},

@@ -32,7 +32,8 @@ type Started struct {
 type Lost struct {
 	// Holder is the former holder of the claim.
 	Holder string
-	// Since is when it acquired the claim; nil if the Lease did not say.
+	// Since is when the Lease was created, which is before any call; nil if that is not
+	// known.
 	Since *metav1.Time
 }
 
@@ -201,15 +202,18 @@ func Waiting(ob *v1alpha1.NotificationOutbox, provider *v1alpha1.NotificationPro
 	if d.Reason != v1alpha1.ReasonNotRequested {
 		st.Phase = v1alpha1.OutboxPending
 		st.Guarantee = GuaranteeNow(&st, provider, now)
-		if st.ExcusedSince == nil && excuses(d.Reason) {
+		switch {
+		case excuses(d.Reason) && st.ExcusedSince == nil:
 			st.ExcusedSince = stamp(now)
+		case !excuses(d.Reason) && st.RetryStartTime != nil:
+			countRetries(&st, now)
 		}
 	}
 	setDelivered(&st, metav1.ConditionFalse, d.Reason, d.Message, ob.Generation, now)
 	return st
 }
 
-// excuses tells whether the time that an outbox is held up for a reason counts
+// excuses tells whether the time that an outbox is held up for a reason does not count
 // towards the retry deadline.
 func excuses(reason string) bool {
 	return reason != v1alpha1.ReasonClaimRefused && reason != v1alpha1.ReasonNotRequested

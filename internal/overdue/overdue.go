@@ -44,7 +44,7 @@ type Decision struct {
 	// Fired are the transitions that this decision commits, in order. It is empty
 	// when the item is as it should be.
 	Fired []Firing
-	// Changed tells whether phase or level differ from what is committed.
+	// Changed tells whether phase, occurrence or level differ from what is committed.
 	Changed bool
 	// NextCheck is when the answer will be another one; zero if time alone changes
 	// nothing.

@@ -6,15 +6,8 @@ package version
 
 import "runtime/debug"
 
-// version is set by the linker; see the Makefile.
-var version string
-
-// String is the version of this build: what the linker was told, else what the Go
-// toolchain recorded, else "devel".
+// String is the version of this build as the Go toolchain recorded it, else "devel".
 func String() string {
-	if version != "" {
-		return version
-	}
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
 		return info.Main.Version
 	}

@@ -97,7 +97,7 @@ func TestDefaultUserAgentAndEmptyBody(t *testing.T) {
 
 // Each signature has to verify alone: during a rotation the receiver knows one
 // of the keys.
-func TestSignature(t *testing.T) {
+func TestFault45_DuringARotationEachSignatureVerifiesAlone(t *testing.T) {
 	t.Parallel()
 	msg := newMessage()
 	for name, keys := range map[string][]string{"one key": {key1}, "the other": {key2}, "two keys": {key1, key2}} {

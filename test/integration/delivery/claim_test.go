@@ -140,7 +140,7 @@ func TestFault29_AWrongClockTakesNoLiveClaim(t *testing.T) {
 	}
 }
 
-func TestI6_ACallEndsBeforeAClaimThatCannotBeRenewed(t *testing.T) {
+func TestFault30_ACallEndsBeforeAClaimThatCannotBeRenewed(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]func(*framework.Gate) framework.Fault{
 		"renewals fail": func(*framework.Gate) framework.Fault { return framework.Unreachable() },

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/workitem-operator/workitem-operator/api/v1alpha1"
+	"github.com/workitem-operator/workitem-operator/controllers/dispatcher"
 	"github.com/workitem-operator/workitem-operator/internal/delivery/deliverytest"
+	"github.com/workitem-operator/workitem-operator/internal/metrics"
 	"github.com/workitem-operator/workitem-operator/test/framework"
 )
 
@@ -50,10 +52,14 @@ func deadLettered(env *framework.Env) (*deliverytest.Endpoint, *v1alpha1.Notific
 	return provider, env.GetOutbox(item.Status.Notifications[0].OutboxName)
 }
 
-func TestDecision_ReplaySendsTheSameOnceMore(t *testing.T) {
+func TestFault38_ADeadLetterIsCountedAndReplayed(t *testing.T) {
 	t.Parallel()
 	env := framework.New(t)
 	provider, ob := deadLettered(env)
+	dead := metrics.Depth{Namespace: env.Namespace, Provider: "ops", Phase: string(v1alpha1.OutboxDeadLettered)}
+	if n := dispatcher.Outboxes(env.Client).Count()[dead]; n != 1 {
+		t.Errorf("the gauge counts %d dead letters, want 1", n)
+	}
 	env.Decide(ob.Name, v1alpha1.DecisionReplay, "the endpoint is repaired", "jo")
 	env.Reported("report", v1alpha1.NotificationSent, 1)
 	ob = taken(env, ob.Name)
@@ -138,9 +144,9 @@ func TestDecision_InFlightWaitsForTheClaim(t *testing.T) {
 	t.Cleanup(gate.Open)
 	provider := env.Provider("ops", held(gate))
 	m := env.StartManager()
-	env.StartManager()
 	env.Item("report", framework.Notify("ops"))
 	env.AwaitCalls(provider, 1)
+	env.StartManager() // Only now, so that it is m that holds the claim.
 	ob := env.OutboxOf("report", "ops")
 	env.Decide(ob.Name, v1alpha1.DecisionAbandon, "too late", "jo")
 	env.Await("renewals", m.Wire.WaitFor(env.Within(framework.Later), renewalsIn(2), succeeded(updateLease)))

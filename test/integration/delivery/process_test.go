@@ -80,7 +80,7 @@ func inFlight(t *testing.T, env *framework.Env, flags ...string) (*framework.Pro
 	return p, provider, gate, env.OutboxOf("report", "ops")
 }
 
-func TestW5_SIGTERMInACallIsAnAmbiguousAttempt(t *testing.T) {
+func TestFault31_SIGTERMInACallLeavesTheClaimAndIsAmbiguous(t *testing.T) {
 	env := framework.New(t)
 	p, provider, gate, ob := inFlight(t, env, "--grace-period=1s")
 	p.Signal(syscall.SIGTERM)

@@ -18,7 +18,7 @@ import (
 	"github.com/workitem-operator/workitem-operator/test/framework"
 )
 
-func TestProvider_ASuspendedOneGetsNothingAndLosesNothing(t *testing.T) {
+func TestFault48_ASuspendedProviderDefersAndSendsOnceAfterwards(t *testing.T) {
 	t.Parallel()
 	env := framework.New(t)
 	provider := env.Provider("ops", ok, framework.Suspended)

@@ -114,11 +114,11 @@ build: ## Build the manager as bin/manager.
 
 .PHONY: run
 run: ## Run the manager against a local control plane until interrupted.
-	@go run ./cmd/demo run
+	@go build -o bin/demo ./cmd/demo && exec bin/demo run
 
 .PHONY: demo
 demo: ## Show a work item becoming overdue and its notification arriving.
-	@go run ./cmd/demo
+	@go build -o bin/demo ./cmd/demo && exec bin/demo
 
 .PHONY: devplane
 devplane: ## Run a local control plane with the custom resources until interrupted.

@@ -63,7 +63,8 @@ spec:
   dueTime: "%[5]s"
   notify: [{providerName: ops-webhook}]
 YAML
-  kubectl -n %[3]s get wi,nob --watch
+  kubectl -n %[3]s get wi --watch
+  kubectl -n %[3]s get nob -o wide
 
 The receiver takes POST on %[4]s/ops (keeps idempotency keys) and
 %[4]s/pager (keeps none), and prints below what it gets in the

@@ -101,6 +101,9 @@ func (s *stage) startManager(ctx context.Context) error {
 		return fmt.Errorf("opening the manager's log: %w", err)
 	}
 	cmd.Stdout, cmd.Stderr = log, log
+	// A Ctrl-C goes to the whole group: the manager would get it beside the signal with
+	// which this program stops it, and a second signal ends it at once.
+	ownGroup(cmd)
 	if s.manager, err = startProcess(cmd, log); err != nil {
 		return err
 	}

@@ -112,8 +112,10 @@ func notifiedCondition(st *v1alpha1.WorkItemStatus, item *v1alpha1.WorkItem) met
 	}
 	c := metav1.Condition{Type: v1alpha1.ConditionNotified, Status: metav1.ConditionFalse}
 	switch {
-	case all == 0 && (!Active(item) || len(item.Spec.Notify)+len(item.Spec.Escalations) == 0):
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonNobodyToNotify, "there is nobody to notify"
+	case all == 0 && !Active(item):
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonNobodyToNotify, "the item ended before anybody had to be notified"
+	case all == 0 && len(item.Spec.Notify)+len(item.Spec.Escalations) == 0:
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonNobodyToNotify, "spec.notify and spec.escalations name nobody"
 	case all == 0:
 		c.Reason, c.Message = v1alpha1.ReasonPending, "nobody had to be notified yet"
 	case open > 0:

@@ -7,15 +7,12 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/workitem-operator/workitem-operator/api/v1alpha1"
 	"github.com/workitem-operator/workitem-operator/internal/kube"
@@ -85,18 +82,5 @@ func waitsFor(obj client.Object) []string {
 
 // itemsByName maps an object to the items that an index lists under its name.
 func (r *Reconciler) itemsByName(index string) handler.MapFunc {
-	return func(ctx context.Context, obj client.Object) []reconcile.Request {
-		var items v1alpha1.WorkItemList
-		if err := r.client.List(ctx, &items, client.InNamespace(obj.GetNamespace()), client.MatchingFields{index: obj.GetName()}); err != nil {
-			logf.FromContext(ctx).Error(err, "Cannot list what an event is about", "index", index)
-			return nil
-		}
-		requests := make([]reconcile.Request, 0, len(items.Items))
-		for i := range items.Items {
-			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{
-				Namespace: items.Items[i].Namespace, Name: items.Items[i].Name,
-			}})
-		}
-		return requests
-	}
+	return kube.ByIndex(r.client, func() client.ObjectList { return &v1alpha1.WorkItemList{} }, index)
 }

@@ -5,6 +5,7 @@ package controllers
 
 import (
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/hex"
 	"os"
 	"slices"
@@ -23,6 +24,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/workitem-operator/workitem-operator/api/v1alpha1"
+	"github.com/workitem-operator/workitem-operator/internal/access"
 	"github.com/workitem-operator/workitem-operator/internal/options"
 )
 
@@ -62,7 +64,7 @@ func ManagerOptions(o options.Options) ctrl.Options {
 		},
 		// Nothing may ever begin to list and watch Secrets.
 		Client:                 client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
-		Metrics:                metricsserver.Options{BindAddress: o.MetricsAddress},
+		Metrics:                metricsOptions(o),
 		HealthProbeBindAddress: o.HealthAddress,
 		// Only the WorkItem controller follows the leader: a process without it must not
 		// take the leadership away from one with it.
@@ -72,6 +74,19 @@ func ManagerOptions(o options.Options) ctrl.Options {
 		LeaderElectionReleaseOnCancel: true,
 		GracefulShutdownTimeout:       &stop,
 	}
+}
+
+// metricsOptions say how metrics are served.
+func metricsOptions(o options.Options) metricsserver.Options {
+	served := metricsserver.Options{BindAddress: o.MetricsAddress}
+	if o.MetricsSecure {
+		served.SecureServing, served.CertDir, served.FilterProvider = true, o.MetricsCertDir, access.Metrics
+		served.TLSOpts = []func(*tls.Config){func(c *tls.Config) {
+			// A scrape has no use for HTTP/2, whose streams are cheap to open and dear to serve.
+			c.MinVersion, c.NextProtos = tls.VersionTLS12, []string{"http/1.1"}
+		}}
+	}
+	return served
 }
 
 // electionID is the name of the election's Lease. Managers that look after other

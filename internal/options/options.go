@@ -30,6 +30,12 @@ type Options struct {
 	// MetricsAddress, HealthAddress and TriggerAddress are where the manager listens;
 	// "0" is off.
 	MetricsAddress, HealthAddress, TriggerAddress string
+	// MetricsSecure serves metrics over HTTPS, to those whom the API server knows and who
+	// may get /metrics.
+	MetricsSecure bool
+	// MetricsCertDir is where tls.crt and tls.key for that are, read again when they
+	// change; empty is a certificate that nobody has signed.
+	MetricsCertDir string
 	// LeaderElect lets one replica at a time commit transitions. Safety does not need
 	// it: it saves the other replicas the writes that would lose.
 	LeaderElect bool
@@ -52,6 +58,8 @@ type Options struct {
 func (o *Options) Bind(fs *flag.FlagSet) {
 	o.Controllers = []string{WorkItem, Dispatcher}
 	fs.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "The address that metrics are served on; 0 turns them off.")
+	fs.BoolVar(&o.MetricsSecure, "metrics-secure", false, "Serve metrics over HTTPS, and only to a bearer token whose owner may get /metrics.")
+	fs.StringVar(&o.MetricsCertDir, "metrics-cert-dir", "", "The directory with tls.crt and tls.key for --metrics-secure, read again when they change. (default a self-signed certificate)")
 	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "The address that /healthz and /readyz are served on; 0 turns them off.")
 	fs.StringVar(&o.TriggerAddress, "trigger-bind-address", "0", "The address that the HTTP trigger is served on; 0 turns it off.")
 	fs.BoolVar(&o.LeaderElect, "leader-elect", false, "Let one replica at a time commit transitions, which saves lost races. Every replica dispatches in any case.")
@@ -115,6 +123,9 @@ func (o *Options) Runs(controller string) bool { return slices.Contains(o.Contro
 func (o *Options) Validate() error {
 	if o.TriggerAddress != "0" && o.TriggerAddress != "" {
 		return errors.New("the HTTP trigger is not part of this version: leave --trigger-bind-address at 0")
+	}
+	if o.MetricsCertDir != "" && !o.MetricsSecure {
+		return errors.New("--metrics-cert-dir needs --metrics-secure")
 	}
 	if o.GracePeriod < 0 || o.GracePeriod > 10*time.Minute {
 		return errors.New("--grace-period must be between 0s and 10m")

@@ -62,6 +62,10 @@ func TestGoodFlags(t *testing.T) {
 			[]string{"--leader-elect", "--leader-election-namespace=ops", "--grace-period=0s"},
 			with(func(o *options.Options) { o.LeaderElect, o.LeaderElectionNamespace, o.GracePeriod = true, "ops", 0 }),
 		},
+		"metrics": {
+			[]string{"--metrics-secure", "--metrics-cert-dir=/certs"},
+			with(func(o *options.Options) { o.MetricsSecure, o.MetricsCertDir = true, "/certs" }),
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -84,19 +88,20 @@ func TestBadFlags(t *testing.T) {
 		args  []string
 		words []string
 	}{
-		"an unknown controller":   {[]string{"--controllers=workitem,sender"}, []string{`"sender"`, "workitem", "dispatcher"}},
-		"no controller":           {[]string{"--controllers="}, []string{"at least one"}},
-		"only commas":             {[]string{"--controllers=,,"}, []string{"at least one"}},
-		"no name of a namespace":  {[]string{"--watch-namespaces=ops,Not_One"}, []string{`"Not_One"`}},
-		"an address, no range":    {[]string{"--allow-provider-cidr=10.0.0.1"}, []string{`"10.0.0.1"`, "10.0.0.0/8"}},
-		"two ranges in one flag":  {[]string{"--allow-provider-cidr=10.0.0.0/8,127.0.0.0/8"}, []string{"10.0.0.0/8,127.0.0.0/8"}},
-		"a range too long":        {[]string{"--allow-provider-cidr=10.0.0.0/33"}, []string{"10.0.0.0/33"}},
-		"an empty range":          {[]string{"--allow-provider-cidr="}, []string{`""`}},
-		"the trigger":             {[]string{"--trigger-bind-address=:8443"}, []string{"--trigger-bind-address"}},
-		"a grace below nothing":   {[]string{"--grace-period=-1s"}, []string{"--grace-period", "10m"}},
-		"a grace without end":     {[]string{"--grace-period=10m1s"}, []string{"--grace-period", "10m"}},
-		"a grace of no duration":  {[]string{"--grace-period=10"}, []string{"grace-period"}},
-		"a flag that there is no": {[]string{"--namespace=ops"}, []string{"-namespace"}},
+		"an unknown controller":    {[]string{"--controllers=workitem,sender"}, []string{`"sender"`, "workitem", "dispatcher"}},
+		"no controller":            {[]string{"--controllers="}, []string{"at least one"}},
+		"only commas":              {[]string{"--controllers=,,"}, []string{"at least one"}},
+		"no name of a namespace":   {[]string{"--watch-namespaces=ops,Not_One"}, []string{`"Not_One"`}},
+		"an address, no range":     {[]string{"--allow-provider-cidr=10.0.0.1"}, []string{`"10.0.0.1"`, "10.0.0.0/8"}},
+		"two ranges in one flag":   {[]string{"--allow-provider-cidr=10.0.0.0/8,127.0.0.0/8"}, []string{"10.0.0.0/8,127.0.0.0/8"}},
+		"a range too long":         {[]string{"--allow-provider-cidr=10.0.0.0/33"}, []string{"10.0.0.0/33"}},
+		"an empty range":           {[]string{"--allow-provider-cidr="}, []string{`""`}},
+		"the trigger":              {[]string{"--trigger-bind-address=:8443"}, []string{"--trigger-bind-address"}},
+		"a certificate for nobody": {[]string{"--metrics-cert-dir=/certs"}, []string{"--metrics-cert-dir", "--metrics-secure"}},
+		"a grace below nothing":    {[]string{"--grace-period=-1s"}, []string{"--grace-period", "10m"}},
+		"a grace without end":      {[]string{"--grace-period=10m1s"}, []string{"--grace-period", "10m"}},
+		"a grace of no duration":   {[]string{"--grace-period=10"}, []string{"grace-period"}},
+		"a flag that there is no":  {[]string{"--namespace=ops"}, []string{"-namespace"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -33,6 +33,10 @@ import (
 // The readiness check asks whether this process may claim.
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=selfsubjectaccessreviews,verbs=create
 
+// Who asks for metrics or for a pass, and whether they may.
+// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+
 // Settings are what the controllers are made of.
 type Settings struct {
 	// Options are the manager's flags.
@@ -53,6 +57,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, s Settings) error {
 		r := workitem.New(mgr.GetClient(), mgr.GetAPIReader(), s.Clock, kube.Recorder{Events: mgr.GetEventRecorder("workitem-controller")})
 		if err := r.SetupWithManager(ctx, mgr); err != nil {
 			return fmt.Errorf("setting up the WorkItem controller: %w", err)
+		}
+		if err := addTrigger(mgr, r, s); err != nil {
+			return err
 		}
 	}
 	if !s.Options.Runs(options.Dispatcher) {

@@ -10,7 +10,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -32,21 +31,38 @@ func (p *pass) commit(ctx context.Context, plan overdue.Plan) error {
 	}
 	p.known.Wrote(item, p.clock.Now())
 	p.item, p.committed = item, true
+	p.claimFired(before)
 	p.announce(ctx, before, p.decision)
 	p.facts.Item = item
 	p.decision = overdue.Evaluate(item, p.now)
 	return nil
 }
 
-// lostRace ends a pass whose write was based on an old version, or whose item is
-// gone. That is no error: the facts have changed, and the next pass decides again.
-func (r *Reconciler) lostRace(ctx context.Context, item *v1alpha1.WorkItem, err error) (ctrl.Result, error) {
+// claimFired notes which intents are there because of the write of this pass.
+func (p *pass) claimFired(before *v1alpha1.WorkItem) {
+	p.transitioned = p.transitioned || len(p.decision.Fired) > 0
+	known := map[string]bool{}
+	for _, in := range before.Status.Notifications {
+		known[in.OutboxName] = true
+	}
+	for _, in := range p.item.Status.Notifications {
+		if !known[in.OutboxName] {
+			p.fired = append(p.fired, in)
+		}
+	}
+}
+
+// lostRace tells of an error that a write was based on an old version, or that the item
+// is gone. The facts have changed, and whoever lost decides again.
+func lostRace(err error) bool { return apierrors.IsConflict(err) || apierrors.IsNotFound(err) }
+
+// lost notes a lost race, which is no error.
+func (r *Reconciler) lost(ctx context.Context, item *v1alpha1.WorkItem, err error) {
 	logf.FromContext(ctx).V(1).Info("WorkItem changed meanwhile, deciding again", "cause", err.Error())
 	if apierrors.IsConflict(err) {
 		metrics.Conflict(v1alpha1.KindWorkItem)
 		r.known.Outdated(item, r.clock.Now())
 	}
-	return ctrl.Result{RequeueAfter: staleRetry}, nil
 }
 
 // materialise creates the outboxes that the committed intents lack.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,21 +38,27 @@ const (
 type Reconciler struct {
 	client   client.Client
 	api      client.Reader
-	clock    clock.PassiveClock
+	clock    clock.WithTicker
 	events   kube.Recorder
 	known    kube.Versions
 	created  created
 	refusals kube.Refusals
+	turns    turns
 }
 
 // New returns a Reconciler that reads through c's cache and, where a cache must not
 // be trusted, from api.
-func New(c client.Client, api client.Reader, clk clock.PassiveClock, recorder kube.Recorder) *Reconciler {
+func New(c client.Client, api client.Reader, clk clock.WithTicker, recorder kube.Recorder) *Reconciler {
 	return &Reconciler{client: c, api: api, clock: clk, events: recorder}
 }
 
 // Reconcile makes one pass over one item; see the package comment for its order.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	done, err := r.turns.take(ctx, req.NamespacedName)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	defer done()
 	item := &v1alpha1.WorkItem{}
 	if err := r.client.Get(ctx, req.NamespacedName, item); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
@@ -66,8 +71,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	p := &pass{Reconciler: r, item: item, now: r.clock.Now()}
 	result, err := p.run(ctx)
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return r.lostRace(ctx, item, err)
+	if lostRace(err) {
+		r.lost(ctx, item, err)
+		return ctrl.Result{RequeueAfter: staleRetry}, nil
 	}
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("reconciling WorkItem: %w", err)
@@ -83,8 +89,12 @@ type pass struct {
 	// committed tells that item is what the API server answered to a write of this
 	// pass, and therefore not older than any report.
 	committed bool
-	facts     overdue.Facts
-	decision  overdue.Decision
+	// fired are the intents of the transitions that this pass committed, and transitioned
+	// tells that it committed any.
+	fired        []v1alpha1.Intent
+	transitioned bool
+	facts        overdue.Facts
+	decision     overdue.Decision
 	// at is when the item has to be looked at again; zero is never.
 	at time.Time
 }

@@ -36,6 +36,9 @@ type Options struct {
 	// MetricsCertDir is where tls.crt and tls.key for that are, read again when they
 	// change; empty is a certificate that nobody has signed.
 	MetricsCertDir string
+	// TriggerCertDir is where tls.crt and tls.key for the trigger are, read again when they
+	// change; empty is a certificate that nobody has signed.
+	TriggerCertDir string
 	// LeaderElect lets one replica at a time commit transitions. Safety does not need
 	// it: it saves the other replicas the writes that would lose.
 	LeaderElect bool
@@ -62,6 +65,7 @@ func (o *Options) Bind(fs *flag.FlagSet) {
 	fs.StringVar(&o.MetricsCertDir, "metrics-cert-dir", "", "The directory with tls.crt and tls.key for --metrics-secure, read again when they change. (default a self-signed certificate)")
 	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "The address that /healthz and /readyz are served on; 0 turns them off.")
 	fs.StringVar(&o.TriggerAddress, "trigger-bind-address", "0", "The address that the HTTP trigger is served on; 0 turns it off.")
+	fs.StringVar(&o.TriggerCertDir, "trigger-cert-dir", "", "The directory with tls.crt and tls.key for the HTTP trigger, read again when they change. (default a self-signed certificate)")
 	fs.BoolVar(&o.LeaderElect, "leader-elect", false, "Let one replica at a time commit transitions, which saves lost races. Every replica dispatches in any case.")
 	fs.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "", "The namespace of the election's Lease; by default the manager's own, and outside of a cluster the first of --watch-namespaces or \"default\".")
 	fs.Func("controllers", "The controllers to run, separated by commas: workitem, dispatcher. (default both)", o.setControllers)
@@ -119,10 +123,16 @@ func split(value string) []string {
 // Runs tells whether a controller is to run.
 func (o *Options) Runs(controller string) bool { return slices.Contains(o.Controllers, controller) }
 
+// Triggers tells whether the HTTP trigger is served.
+func (o *Options) Triggers() bool { return o.TriggerAddress != "0" && o.TriggerAddress != "" }
+
 // Validate says what is wrong with the flags taken together.
 func (o *Options) Validate() error {
-	if o.TriggerAddress != "0" && o.TriggerAddress != "" {
-		return errors.New("the HTTP trigger is not part of this version: leave --trigger-bind-address at 0")
+	if o.Triggers() && !o.Runs(WorkItem) {
+		return errors.New("--trigger-bind-address needs the controller workitem: add it to --controllers, or leave the trigger at 0")
+	}
+	if o.TriggerCertDir != "" && !o.Triggers() {
+		return errors.New("--trigger-cert-dir needs --trigger-bind-address")
 	}
 	if o.MetricsCertDir != "" && !o.MetricsSecure {
 		return errors.New("--metrics-cert-dir needs --metrics-secure")

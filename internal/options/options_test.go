@@ -62,6 +62,10 @@ func TestGoodFlags(t *testing.T) {
 			[]string{"--leader-elect", "--leader-election-namespace=ops", "--grace-period=0s"},
 			with(func(o *options.Options) { o.LeaderElect, o.LeaderElectionNamespace, o.GracePeriod = true, "ops", 0 }),
 		},
+		"trigger": {
+			[]string{"--trigger-bind-address=:9443", "--trigger-cert-dir=/certs"},
+			with(func(o *options.Options) { o.TriggerAddress, o.TriggerCertDir = ":9443", "/certs" }),
+		},
 		"metrics": {
 			[]string{"--metrics-secure", "--metrics-cert-dir=/certs"},
 			with(func(o *options.Options) { o.MetricsSecure, o.MetricsCertDir = true, "/certs" }),
@@ -96,7 +100,8 @@ func TestBadFlags(t *testing.T) {
 		"two ranges in one flag":   {[]string{"--allow-provider-cidr=10.0.0.0/8,127.0.0.0/8"}, []string{"10.0.0.0/8,127.0.0.0/8"}},
 		"a range too long":         {[]string{"--allow-provider-cidr=10.0.0.0/33"}, []string{"10.0.0.0/33"}},
 		"an empty range":           {[]string{"--allow-provider-cidr="}, []string{`""`}},
-		"the trigger":              {[]string{"--trigger-bind-address=:8443"}, []string{"--trigger-bind-address"}},
+		"a trigger for nothing":    {[]string{"--trigger-bind-address=:9443", "--controllers=dispatcher"}, []string{"--trigger-bind-address", "workitem"}},
+		"a trigger's certificate":  {[]string{"--trigger-cert-dir=/certs"}, []string{"--trigger-cert-dir", "--trigger-bind-address"}},
 		"a certificate for nobody": {[]string{"--metrics-cert-dir=/certs"}, []string{"--metrics-cert-dir", "--metrics-secure"}},
 		"a grace below nothing":    {[]string{"--grace-period=-1s"}, []string{"--grace-period", "10m"}},
 		"a grace without end":      {[]string{"--grace-period=10m1s"}, []string{"--grace-period", "10m"}},

@@ -71,7 +71,7 @@ func reportAt(f Facts) (at time.Time, ends bool) {
 	for i := range f.Item.Status.Notifications {
 		in := &f.Item.Status.Notifications[i]
 		ob := f.Outboxes[in.OutboxName]
-		phase := phaseOf(in, ob)
+		phase := PhaseOf(in, ob)
 		if Open(phase) {
 			open = true
 		}
@@ -104,8 +104,8 @@ func Open(phase v1alpha1.NotificationPhase) bool {
 	return phase == v1alpha1.NotificationRecorded || phase == v1alpha1.NotificationPending
 }
 
-// phaseOf is the phase of an intent as its outbox has it.
-func phaseOf(in *v1alpha1.Intent, ob *v1alpha1.NotificationOutbox) v1alpha1.NotificationPhase {
+// PhaseOf is the phase of an intent as its outbox has it.
+func PhaseOf(in *v1alpha1.Intent, ob *v1alpha1.NotificationOutbox) v1alpha1.NotificationPhase {
 	switch {
 	case ob == nil:
 		return in.Phase
@@ -140,7 +140,7 @@ func build(f Facts, d Decision, fold bool) v1alpha1.WorkItemStatus {
 func intents(f Facts, d Decision, fold bool) []v1alpha1.Intent {
 	var out []v1alpha1.Intent
 	for _, in := range f.Item.Status.Notifications {
-		if fold && in.Occurrence < d.Occurrence && !Open(in.Phase) && phaseOf(&in, f.Outboxes[in.OutboxName]) == in.Phase {
+		if fold && in.Occurrence < d.Occurrence && !Open(in.Phase) && PhaseOf(&in, f.Outboxes[in.OutboxName]) == in.Phase {
 			continue // Of a former occurrence, and its end was reported.
 		}
 		if fold {
@@ -184,7 +184,7 @@ func withdraw(in *v1alpha1.Intent, d Decision) {
 }
 
 func bringUpToDate(in *v1alpha1.Intent, ob *v1alpha1.NotificationOutbox) {
-	phase := phaseOf(in, ob)
+	phase := PhaseOf(in, ob)
 	if phase == in.Phase {
 		return
 	}
